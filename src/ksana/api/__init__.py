@@ -1,0 +1,1 @@
+"""HTTP. `app` puts it together from what it is given; contracts translate names and shapes and hold no rules."""

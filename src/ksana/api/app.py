@@ -1,0 +1,62 @@
+"""The HTTP application, from what it is given: no globals, no back ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware import Middleware
+
+from ksana import __version__
+from ksana.api import docs, errors
+from ksana.api.errors import Problems, Translation
+from ksana.api.middleware import MAX_BODY, AnswersHead, Bounded, Guarded, Observed
+from ksana.api.system import Probe, system_router
+from ksana.telemetry import Metrics
+
+DESCRIPTION = "Decides when work runs, runs it, and accounts for every instant."
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """One contract's routes (whole paths), and how its paths show problems."""
+
+    router: APIRouter
+    translations: Sequence[Translation] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOptions:
+    """What of the settings the API needs."""
+
+    allowed_hosts: Sequence[str] = ()
+    any_address: bool = False
+    """Answer to every numeric address: a server that listens on all of its own cannot list them."""
+    metrics_enabled: bool = True
+    max_body: int = MAX_BODY
+    contracts: Sequence[Contract] = field(default_factory=tuple)
+
+
+def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAPI:
+    """The application. It owns nothing that must be closed."""
+    problems = Problems([each for contract in options.contracts for each in contract.translations])
+    app = FastAPI(
+        title="Ksana",
+        description=DESCRIPTION,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        middleware=[
+            Middleware(Observed, metrics=metrics, problems=problems),
+            Middleware(Guarded, hosts=options.allowed_hosts, any_address=options.any_address, problems=problems),
+            Middleware(Bounded, problems=problems, limit=options.max_body),
+            Middleware(AnswersHead),
+        ],
+    )
+    errors.install(app, problems)
+    docs.install(app)
+    shown = metrics if options.metrics_enabled else None
+    app.include_router(system_router(probe=probe, version=__version__, metrics=shown))
+    for contract in options.contracts:
+        app.include_router(contract.router)
+    return app

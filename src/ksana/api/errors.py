@@ -1,0 +1,190 @@
+"""What went wrong, as HTTP: one envelope, and one table from the error tree to statuses.
+
+A contract that shows other codes or statuses for its paths gives a `Translation`: it changes the Problem, which is a value,
+just before it is written. Nothing else knows about contracts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ksana.domain.errors import (
+    Conflict,
+    InvalidInput,
+    KsanaError,
+    NotFound,
+    StoreFull,
+    StoreUnavailable,
+)
+from ksana.telemetry import log
+
+RETRY_AFTER_SECONDS = 5
+MAX_ERRORS_SHOWN = 20
+_UNREADABLE = "There was an error parsing the body"  # FastAPI's words for a body that is not even text
+_PLACES = frozenset({"body", "query", "path", "header", "cookie"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An answer that is an error. `extra` stands in the envelope beside its four members."""
+
+    status: int
+    code: str
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How an error is shown. `message` replaces its own where that may name hosts, paths or tables."""
+
+    status: int
+    message: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+RULES: Mapping[type[KsanaError], Rule] = {
+    InvalidInput: Rule(400),
+    NotFound: Rule(404),
+    Conflict: Rule(409),
+    StoreUnavailable: Rule(
+        503, "the store cannot be reached now; try again", {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    ),
+    StoreFull: Rule(507, "the store has no room left; nothing was changed"),
+    KsanaError: Rule(500, "an unexpected error happened; the log has it under this request id"),
+}
+
+Translate = Callable[[Problem], Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The problems of paths below `prefix` (whole segments) pass through `translate`."""
+
+    prefix: str
+    translate: Translate
+
+    def covers(self, path: str) -> bool:
+        return path == self.prefix or path.startswith(f"{self.prefix.rstrip('/')}/")
+
+
+class Problems:
+    """Writes problems, in the words of the contract whose path was asked for; the longest prefix decides."""
+
+    def __init__(self, translations: Sequence[Translation] = ()) -> None:
+        self._translations = sorted(translations, key=lambda each: len(each.prefix), reverse=True)
+
+    def response(self, problem: Problem, *, path: str, request_id: str) -> Response:
+        for translation in self._translations:
+            if translation.covers(path):
+                problem = translation.translate(problem)
+                break
+        return Response(
+            orjson.dumps(envelope(problem, request_id), default=str, option=orjson.OPT_NON_STR_KEYS),
+            status_code=problem.status,
+            headers=dict(problem.headers),
+            media_type="application/json",
+        )
+
+
+def envelope(problem: Problem, request_id: str) -> dict[str, Any]:
+    """The one shape of every error."""
+    return {
+        "code": problem.code,
+        "message": problem.message,
+        "details": dict(problem.details),
+        "request_id": request_id,
+        **problem.extra,
+    }
+
+
+def problem_of(error: KsanaError) -> Problem:
+    """The rule of the nearest ancestor that has one."""
+    rule = next(RULES[kind] for kind in type(error).__mro__ if kind in RULES)
+    problem = Problem(rule.status, error.code, error.message, error.details, rule.headers)
+    return problem if rule.message is None else replace(problem, message=rule.message, details={})
+
+
+def internal_problem() -> Problem:
+    """Nothing of what happened inside leaves the process; the log has it."""
+    return Problem(500, KsanaError.code, RULES[KsanaError].message or "")
+
+
+def http_problem(error: HTTPException) -> Problem:
+    """What the framework refused: no such path, wrong method, too large a body."""
+    if error.status_code == 400 and error.detail == _UNREADABLE:
+        return Problem(400, "JSON_PARSE_ERROR", "the body is not JSON")
+    try:
+        status = HTTPStatus(error.status_code)
+    except ValueError:
+        return Problem(error.status_code, "HTTP_ERROR", str(error.detail), headers=error.headers or {})
+    told = str(error.detail) if error.detail and error.detail != status.phrase else _TOLD.get(status, status.phrase)
+    return Problem(status.value, _CODES.get(status, status.name), told, headers=error.headers or {})
+
+
+_CODES = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "BODY_TOO_LARGE", HTTPStatus.INTERNAL_SERVER_ERROR: KsanaError.code}
+_TOLD = {
+    HTTPStatus.NOT_FOUND: "there is nothing at this path",
+    HTTPStatus.METHOD_NOT_ALLOWED: "this path does not take that method",
+}
+
+
+def validation_problem(error: RequestValidationError) -> Problem:
+    """`details.field` is the first part that is wrong, `details.errors` all of them, up to twenty."""
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return Problem(400, "JSON_PARSE_ERROR", f"the body is not JSON: {_json_reason(found[0])}")
+    errors = [{"field": _field(each["loc"]), "message": each["msg"]} for each in found[:MAX_ERRORS_SHOWN]]
+    first = errors[0] if errors else {"field": "body", "message": "is not valid"}
+    return Problem(
+        400,
+        InvalidInput.code,
+        f"{first['field']}: {first['message']}",
+        details={"field": first["field"], "errors": errors},
+    )
+
+
+def _json_reason(error: Mapping[str, Any]) -> str:
+    place = error["loc"][-1] if error["loc"] else "?"
+    return f"{error.get('ctx', {}).get('error', 'it cannot be read')} at character {place}"
+
+
+def _field(location: Sequence[str | int]) -> str:
+    parts = list(location[1:]) if location and location[0] in _PLACES else list(location)
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
+    return text or "body"
+
+
+def install(app: FastAPI, problems: Problems) -> None:
+    """From now on every error of `app` is answered in the envelope. (Unexpected ones: `middleware.Observed`.)"""
+
+    def answer(request: Request, problem: Problem) -> Response:
+        request_id = request.scope.get("state", {}).get("request_id", "")
+        return problems.response(problem, path=request.url.path, request_id=request_id)
+
+    async def on_ksana_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, KsanaError)  # noqa: S101 - registered for this type only
+        problem = problem_of(error)
+        if problem.status >= 500:
+            log().error(error.message, action="http.failed", code=error.code, exc_info=error)
+        return answer(request, problem)
+
+    async def on_http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - likewise
+        return answer(request, http_problem(error))
+
+    async def on_validation_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
+        return answer(request, validation_problem(error))
+
+    app.add_exception_handler(KsanaError, on_ksana_error)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(RequestValidationError, on_validation_error)

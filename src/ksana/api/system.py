@@ -1,0 +1,67 @@
+"""Is it up, which version is it, what are its figures: `/health`, `/api/v1/healthz`, `/api/v1/version`, `/metrics`."""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
+
+from ksana.telemetry import METRICS_TYPE, Metrics
+
+
+class Health(StrEnum):
+    """What the process can do now. Only OK takes work."""
+
+    OK = "ok"
+    DEGRADED = "degraded"  # the store cannot be reached
+    STOPPING = "stopping"  # told to stop; running work is ending
+
+
+Probe = Callable[[], Awaitable[Health]]
+"""Asks for the health now; answers within a few seconds, and never raises."""
+
+
+class HealthBody(BaseModel):
+    """Only the status: who may not see more, sees no more."""
+
+    status: Health
+
+
+class _Metrics(PlainTextResponse):
+    media_type = METRICS_TYPE
+
+
+def system_router(*, probe: Probe, version: str, metrics: Metrics | None) -> APIRouter:
+    """The routes; `/metrics` only if there are metrics to show."""
+    router = APIRouter(tags=["system"])
+
+    @router.get("/health", responses={503: {"model": HealthBody, "description": "degraded or stopping"}})
+    async def health(response: Response) -> HealthBody:
+        """Whether this instance can work: 200 and `ok`, else 503."""
+        state = await probe()
+        response.status_code = 200 if state is Health.OK else 503
+        response.headers["Cache-Control"] = "no-store"
+        return HealthBody(status=state)
+
+    @router.get("/api/v1/healthz", response_class=PlainTextResponse)
+    async def healthz() -> PlainTextResponse:
+        """The same as text, as document 003 has it."""
+        state = await probe()
+        return PlainTextResponse(state.value, status_code=200 if state is Health.OK else 503)
+
+    @router.get("/api/v1/version", response_class=PlainTextResponse)
+    async def show_version() -> PlainTextResponse:
+        """The version, as `v0.1.0`."""
+        return PlainTextResponse(f"v{version}")
+
+    if metrics is not None:
+        _add_metrics(router, metrics)
+    return router
+
+
+def _add_metrics(router: APIRouter, metrics: Metrics) -> None:
+    @router.get("/metrics", response_class=_Metrics)
+    async def show_metrics() -> Response:
+        """The figures, for Prometheus."""
+        return Response(metrics.render(), media_type=METRICS_TYPE)

@@ -1,0 +1,18 @@
+"""The tree of commands. Help reads the commands' modules, so what only running needs is imported in their functions."""
+
+from cyclopts import App
+
+from ksana import __version__
+
+app = App(
+    name="ksana",
+    help="Decides when work runs, runs it, and accounts for every instant.",
+    version=f"ksana {__version__}",
+)
+config = App(name="config", help="The settings.")
+
+app.command("ksana.cli.serve:serve", name="serve", help="Start Ksana: the scheduler, the workers and the API.")
+app.command("ksana.cli.migrate:migrate", name="migrate", help="Bring the database's schema to this version.")
+app.command("ksana.cli.doctor:doctor", name="doctor", help="Check the database and how it is set up.")
+app.command(config)
+config.command("ksana.cli.config:show", name="show", help="Print every setting and where it came from.")

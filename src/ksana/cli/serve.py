@@ -1,0 +1,47 @@
+"""`ksana serve`."""
+
+import ipaddress
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ksana.cli.options import DEFAULTS, Options, setting_flag
+from ksana.domain.errors import InvalidSetting
+from ksana.settings import Loaded
+from ksana.telemetry import configure_logging, log
+
+
+def serve(
+    *,
+    host: Annotated[str | None, setting_flag("--host")] = None,
+    port: Annotated[str | None, setting_flag("--port")] = None,
+    insecure: Annotated[bool, Parameter(negative="", help="Listen beyond loopback, open to all.")] = False,
+    options: Options = DEFAULTS,
+) -> int:
+    """Start Ksana: the scheduler, the workers and the API."""
+    loaded = options.load(host=host, port=port)
+    refuse_open_address(loaded, insecure=insecure)
+    configure_logging(loaded.settings.logging.level, loaded.settings.logging.format)
+    for note in loaded.notes:
+        log().warning(note, action="settings.doubtful")
+    from ksana.cli.process import run  # noqa: PLC0415 - help and errors need none of what this imports
+
+    run(loaded)
+    return 0
+
+
+def refuse_open_address(loaded: Loaded, *, insecure: bool) -> None:
+    """InvalidSetting if others could reach this server: there is no authentication yet."""
+    host = loaded.settings.server.host
+    if not insecure and not is_loopback(host):
+        told = f"{host} can be reached from other machines, and Ksana has no authentication yet: whoever reaches it can run"
+        way_out = "anything. Use 127.0.0.1, or --insecure if the network is closed or a proxy checks who calls"
+        raise InvalidSetting("server.host", f"{told} {way_out}", source=loaded.sources["server.host"])
+
+
+def is_loopback(host: str) -> bool:
+    """Only what is certain: another name may resolve to anything, at any time."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,144 @@
+"""Every error Ksana raises on purpose, in one tree. The edges translate it: `api/errors.py` into HTTP, `cli` into exit codes.
+
+KsanaError
+├── InvalidInput            the caller's data is wrong; `field` names the part
+│   └── InvalidSetting      the same, in the settings file, the environment or a flag
+├── NotFound                nothing has that id
+├── Conflict                the data is fine, but not now
+│   ├── NameTaken           another one has that name
+│   ├── IdTaken             another one has that id
+│   ├── VersionMismatch     somebody changed it first
+│   ├── ConcurrencyLimit    as many are running as its job allows
+│   └── IllegalTransition   the thing is not in a state from which it can go there
+└── StoreError              the database
+    ├── StoreUnavailable    not reachable now; trying again may help
+    │   ├── StoreBusy       its locks are held by others
+    │   └── CommitUnknown   it broke off at COMMIT: the change may or may not have been written
+    ├── StoreFull           no room left to write
+    ├── StoreInUse          another process holds the data directory
+    └── SchemaMismatch      its tables are older or newer than this program
+
+`code` is stable and is what clients may branch on. A contract may show another code for the same error (`api/contracts`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class KsanaError(Exception):
+    """The root. `message` is for people, `code` for programs, `details` for both."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+
+    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details or {})
+
+
+class InvalidInput(KsanaError):
+    """The caller's data is wrong. `field` is the path of the offending part, as the caller wrote it."""
+
+    code = "VALIDATION_ERROR"
+
+    def __init__(self, field: str, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(f"{field}: {message}", details={"field": field, **(details or {})})
+        self.field = field
+        self.reason = message
+
+
+class InvalidSetting(InvalidInput):
+    """A setting has a value that cannot be used. `source` says where it was read."""
+
+    code = "INVALID_SETTING"
+
+    def __init__(self, field: str, message: str, *, source: str = "default") -> None:
+        super().__init__(field, message, details={"source": source})
+        self.message = f"setting {field} (from {source}): {message}"
+        self.args = (self.message,)
+        self.source = source
+
+
+class NotFound(KsanaError):
+    """Nothing of that `kind` has that id."""
+
+    code = "NOT_FOUND"
+
+    def __init__(self, kind: str, key: object) -> None:
+        super().__init__(f"{kind} not found: {key}", details={"kind": kind, "id": key})
+        self.kind = kind
+
+
+class Conflict(KsanaError):
+    """The request is well-formed, but the state of things does not allow it now."""
+
+    code = "CONFLICT"
+
+
+class NameTaken(Conflict):
+    code = "NAME_CONFLICT"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"{kind} name is taken: {name}", details={"kind": kind, "field": "name", "name": name})
+        self.kind = kind
+
+
+class IdTaken(Conflict):
+    code = "ID_CONFLICT"
+
+    def __init__(self, kind: str, key: str) -> None:
+        super().__init__(f"{kind} id is taken: {key}", details={"kind": kind, "field": "id", "id": key})
+        self.kind = kind
+
+
+class VersionMismatch(Conflict):
+    code = "VERSION_CONFLICT"
+
+    def __init__(self, kind: str, key: object, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"{kind} {key} is at version {actual}, not {expected}: read it again and repeat the change",
+            details={"kind": kind, "id": key, "expected": expected, "actual": actual},
+        )
+        self.kind = kind
+
+
+class ConcurrencyLimit(Conflict):
+    code = "CONCURRENCY_LIMIT"
+
+    def __init__(self, job: object, *, limit: int) -> None:
+        super().__init__(f"job {job} already has {limit} active runs, its limit", details={"limit": limit})
+
+
+class IllegalTransition(Conflict):
+    code = "ILLEGAL_TRANSITION"
+
+    def __init__(self, machine: str, source: str, target: str) -> None:
+        super().__init__(f"{machine}: {source} cannot become {target}", details={"from": source, "to": target})
+
+
+class StoreError(KsanaError):
+    code = "STORE_ERROR"
+
+
+class StoreUnavailable(StoreError):
+    code = "STORE_UNAVAILABLE"
+
+
+class StoreBusy(StoreUnavailable):
+    code = "STORE_BUSY"
+
+
+class CommitUnknown(StoreUnavailable):
+    code = "COMMIT_UNKNOWN"
+
+
+class StoreFull(StoreError):
+    code = "STORE_FULL"
+
+
+class StoreInUse(StoreError):
+    code = "STORE_IN_USE"
+
+
+class SchemaMismatch(StoreError):
+    code = "SCHEMA_MISMATCH"

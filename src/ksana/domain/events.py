@@ -1,0 +1,55 @@
+"""What happened, as rows written in the transaction that made it happen. Everything that listens reads these rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class EventType(StrEnum):
+    """Past tense: `<what>.<happened>`."""
+
+    JOB_CREATED = "job.created"
+    JOB_CHANGED = "job.changed"
+    JOB_DELETED = "job.deleted"
+    SCHEDULE_CREATED = "schedule.created"
+    SCHEDULE_CHANGED = "schedule.changed"
+    SCHEDULE_PAUSED = "schedule.paused"
+    SCHEDULE_RESUMED = "schedule.resumed"
+    SCHEDULE_PARKED = "schedule.parked"
+    SCHEDULE_DELETED = "schedule.deleted"
+    OCCURRENCE_SKIPPED = "occurrence.skipped"
+    EXECUTION_REQUESTED = "execution.requested"
+    EXECUTION_ENDED = "execution.ended"
+    EXECUTION_RETRYING = "execution.retrying"
+    EXECUTION_AWAITING_CALLBACK = "execution.awaiting_callback"
+    EXECUTION_RECOVERED = "execution.recovered"
+    EXECUTION_CANCELED = "execution.canceled"
+    CALLBACK_RECEIVED = "callback.received"
+    INSTANCE_JOINED = "instance.joined"
+    INSTANCE_LEFT = "instance.left"
+    INSTANCE_LOST = "instance.lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    id: int
+    type: EventType
+    at: datetime
+    subject: str
+    """The thing it happened to, as `kind/id`."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asked for a change, for the audit entry that is written with it."""
+
+    name: str = "anonymous"
+    address: str = ""
+    request_id: str = ""
+    reason: str = ""
+
+
+SYSTEM = Actor(name="ksana")

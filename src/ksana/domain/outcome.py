@@ -1,0 +1,57 @@
+"""What an executor returns: a closed set. Nothing else ends an attempt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was sent and what came back, kept with the attempt. Empty for executors that send nothing."""
+
+    request: Mapping[str, Any] = field(default_factory=dict)
+    request_body: str | None = None
+    response_code: int | None = None
+    response_headers: Mapping[str, str] = field(default_factory=dict)
+    response_body: str | None = None
+
+
+NO_EVIDENCE = Evidence()
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    output: Any = None
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    error: str
+    retryable: bool = True
+    retry_after: timedelta | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    error: str
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingCallback:
+    """The target has accepted the work and will report to the callback before `within` has passed."""
+
+    within: timedelta
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    reason: str = "cancelled"
+    evidence: Evidence = NO_EVIDENCE
+
+
+Outcome = Succeeded | Failed | TimedOut | AwaitingCallback | Cancelled

@@ -1,0 +1,1 @@
+"""The engine: due instants, claims, runs, timers, recovery."""

@@ -1,0 +1,1 @@
+"""Runtime state of plans: checkpoints, projections, tenant index and tenant lock."""

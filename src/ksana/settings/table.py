@@ -1,0 +1,262 @@
+"""Every setting, declared once: type, default, variable, flag, meaning. Loading, `config show` and the page follow.
+
+A field's path is its place in the tree (`server.port`). Its variable is `KSANA_` and the path, beside those that it
+says, and `also` lists other spellings in the file: those of the documents whose settings Ksana keeps.
+"""
+# ruff: noqa: RUF009 - `setting` is a field specifier, as `dataclasses.field` is: nothing mutable is shared
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from ksana.settings.declare import Setting, rows, setting
+from ksana.settings.urls import DATABASE_URL, GO_DSN, HTTP_URL, REDIS_URL
+from ksana.settings.values import (
+    DIRECTORY,
+    HOST,
+    HOSTS,
+    NAMESPACE,
+    YES_OR_NO,
+    Parser,
+    choice,
+    duration,
+    whole,
+)
+
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The process and its HTTP interface."""
+
+    host: str = setting(
+        HOST, "127.0.0.1", "Address to listen on. Any other than loopback needs `--insecure`.", flag="--host"
+    )
+    port: int = setting(whole(0, 65_535), 7100, "Port to listen on; 0 takes a free one.", env=("PORT",), flag="--port")
+    allowed_hosts: tuple[str, ...] = setting(
+        HOSTS,
+        (),
+        "Names under which clients may call this server, besides `localhost` and the address it listens on.",
+    )
+    graceful_timeout: timedelta = setting(
+        duration(high=timedelta(hours=1)),
+        10 * _SECOND,
+        "How long running work may take to end after a stop signal.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """Where everything is kept. `mysql.dsn` and its companions (document 003) are other spellings."""
+
+    url: str = setting(
+        DATABASE_URL,
+        "",
+        "`sqlite:///path`, `postgresql://user:password@host/name` or `mysql://user:password@host/name`.",
+        flag="--database-url",
+        also={"mysql.dsn": GO_DSN},
+        secret=True,
+        default_meaning="`sqlite:///` and `ksana.db` in `data_dir`",
+    )
+    connect_timeout: timedelta = setting(
+        duration(_SECOND / 10, timedelta(hours=1)),
+        10 * _SECOND,
+        "How long the database may take to come up at start.",
+    )
+    max_open_conns: int = setting(
+        whole(3, 1_000),
+        10,
+        "Most connections to a database server at a time: one writes, one keeps the heartbeat, the others read.",
+        also=("mysql.max_open_conns",),
+    )
+    max_idle_conns: int = setting(
+        whole(0, 1_000), 10, "Most connections kept open while idle.", also=("mysql.max_idle_conns",)
+    )
+    conn_max_lifetime: timedelta = setting(
+        duration(_SECOND),
+        300 * _SECOND,
+        "Age at which a connection is replaced.",
+        also=("mysql.conn_max_lifetime",),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """When work becomes due."""
+
+    poll_interval: timedelta = setting(
+        duration(_SECOND / 100, timedelta(minutes=1)),
+        _SECOND,
+        "How often the store is asked for what others have added.",
+    )
+    ahead_seconds: timedelta = setting(
+        duration(_SECOND, timedelta(hours=1)),
+        30 * _SECOND,
+        "How far ahead due instants are read, to fire on the instant.",
+    )
+    batch_limit: int = setting(whole(1, 100_000), 1_000, "Most schedules read at a time.")
+    enable_seconds_field: bool = setting(
+        YES_OR_NO, default=True, meaning="Accept six-field cron expressions; if false, five fields only."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultRetrySettings:
+    """What a task (document 003) that says nothing about retries gets."""
+
+    max_retries: int = setting(whole(0, 999), 0, "Retries after the first attempt.")
+    initial_delay: timedelta = setting(duration(), _SECOND, "Wait before the first retry.")
+    strategy: str = setting(choice("fixed", "exponential"), "exponential", "How later waits grow: not, or doubling.")
+    max_delay: timedelta = setting(duration(), 300 * _SECOND, "Longest wait between two attempts.")
+
+
+_PERSISTENCE = "executor.persistence"
+
+
+@dataclass(frozen=True, slots=True)
+class TtlSettings:
+    """How long runtime state outlives its last change. A number is seconds."""
+
+    checkpoint: timedelta = setting(
+        duration(_SECOND),
+        timedelta(days=7),
+        "Checkpoints.",
+        also=(f"{_PERSISTENCE}.checkpoint_ttl", f"{_PERSISTENCE}.redis.ttl.checkpoint"),
+    )
+    projection: timedelta = setting(
+        duration(_SECOND),
+        timedelta(days=30),
+        "Projections of plans and tasks, and the tenant index.",
+        also=(f"{_PERSISTENCE}.projection_ttl", f"{_PERSISTENCE}.redis.ttl.projection"),
+    )
+    lock: timedelta = setting(
+        duration(_SECOND),
+        timedelta(hours=2, minutes=30),
+        "A tenant's lock whose holder is gone.",
+        also=(f"{_PERSISTENCE}.lock_ttl", f"{_PERSISTENCE}.redis.ttl.lock"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PersistenceSettings:
+    """Runtime state of rollouts (document 004): checkpoints, projections, tenant locks."""
+
+    store_type: str = setting(
+        choice("sql", "redis", "memory", synonyms={"inmemory": "memory", "database": "sql"}),
+        "sql",
+        "Where it is kept: the database, Redis (`redis.url`), or this process, which forgets it at its end.",
+    )
+    namespace: str = setting(
+        NAMESPACE, "executor", "First part of every key in Redis.", also=(f"{_PERSISTENCE}.redis.namespace",)
+    )
+    ttl: TtlSettings = field(default_factory=TtlSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSettings:
+    """Running the work."""
+
+    worker_pool_size: int = setting(
+        whole(1, 10_000), 16, "Most executions that this instance runs at a time.", env=("WORKERS",)
+    )
+    request_timeout: timedelta = setting(
+        duration(_SECOND / 10), 15 * _SECOND, "Time-out of a task (document 003) that names none."
+    )
+    default_retry: DefaultRetrySettings = field(default_factory=DefaultRetrySettings)
+    persistence: PersistenceSettings = field(default_factory=PersistenceSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class JobDefaults:
+    """What a job created at `/jobs` (document 002) gets where it says nothing."""
+
+    default_timeout: timedelta = setting(
+        duration(_SECOND / 10), 10 * _SECOND, "Time-out of one attempt.", env=("DEFAULT_TIMEOUT",)
+    )
+    max_retries: int = setting(whole(0, 999), 3, "Retries after the first attempt.", env=("MAX_RETRIES",))
+    retry_backoff: timedelta = setting(duration(), 5 * _SECOND, "Wait before each retry.", env=("RETRY_BACKOFF",))
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackSettings:
+    """How targets report the end of asynchronous work."""
+
+    base_url: str | None = setting(
+        cast("Parser[str | None]", HTTP_URL),
+        None,
+        "Address that targets call, as they see it; the token is appended.",
+        default_meaning="`/api/v1/callbacks` at the address this server listens on",
+    )
+    token_ttl: timedelta = setting(duration(_SECOND), 3600 * _SECOND, "How long a callback token can be used.")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSettings:
+    """Redis, for those who choose it for runtime state."""
+
+    url: str | None = setting(
+        cast("Parser[str | None]", REDIS_URL),
+        None,
+        "`redis://:password@host:6379/0`, or `rediss://` for TLS.",
+        also=(f"{_PERSISTENCE}.redis.url",),
+        secret=True,
+        default_meaning="none",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """Prometheus."""
+
+    enabled: bool = setting(YES_OR_NO, default=True, meaning="Answer `/metrics`.")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggingSettings:
+    """The log, on standard error."""
+
+    level: str = setting(
+        choice("debug", "info", "warning", "error", synonyms={"warn": "warning"}),
+        "info",
+        "Least important lines to write.",
+        env=("LOG_LEVEL",),
+        flag="--log-level",
+    )
+    format: str = setting(
+        choice("auto", "human", "json"),
+        "auto",
+        "`auto` is human on a terminal, JSON otherwise.",
+        env=("KSANA_LOG_FORMAT",),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of them. Build one with `ksana.settings.load`: it fills in what follows from others."""
+
+    data_dir: Path = setting(
+        DIRECTORY,
+        Path("./data"),
+        "Directory of everything Ksana writes; made for its user only.",
+        env=("DATA_DIR", "KSANA_DATA"),
+        flag="--data-dir",
+    )
+    server: ServerSettings = field(default_factory=ServerSettings)
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    executor: ExecutorSettings = field(default_factory=ExecutorSettings)
+    jobs: JobDefaults = field(default_factory=JobDefaults)
+    callback: CallbackSettings = field(default_factory=CallbackSettings)
+    redis: RedisSettings = field(default_factory=RedisSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    logging: LoggingSettings = field(default_factory=LoggingSettings)
+
+
+@cache
+def settings_table() -> Mapping[str, Setting]:
+    """Every setting by its path, in the order of declaration."""
+    return {row.path: row for row in rows(Settings)}

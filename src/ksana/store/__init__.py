@@ -1,0 +1,1 @@
+"""Where everything is kept. `base` is the port; `sql` serves SQLite, PostgreSQL and MySQL."""

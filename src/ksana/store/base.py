@@ -1,0 +1,243 @@
+"""The port: every way in which what is stored can change, and every question that can be asked of it.
+
+A verb is one transition, applied in one transaction; its docstring names the states it leads from and to. There is no
+`update(fields)`. Three rules hold for all of them:
+
+- **Fenced.** A verb that ends or continues an attempt takes a `Claim` (execution id and epoch) and writes only while the row
+  still has that epoch and a state it leads from. Losing that race is an ordinary answer (`False`, or `lost`), not an error:
+  it tells a zombie to stop and write nothing.
+- **Durable before answered.** An awaited verb returns after its commit.
+- **Grouped.** Verbs awaited at the same time are applied in one transaction, in an order of the store's choosing; one that
+  fails, fails alone.
+
+Failures common to all: StoreUnavailable (nothing was written, unless the message says that this is unknown), StoreFull.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from ksana.domain.events import Actor, Event
+from ksana.domain.execution import Attempt, Claim, Claimed, Execution
+from ksana.domain.instance import Instance, Lease
+from ksana.domain.job import Job
+from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
+from ksana.domain.states import ExecutionStatus
+from ksana.store.requests import (
+    AuditEntry,
+    CallbackAnswer,
+    CallbackReport,
+    ClaimRequest,
+    Diagnosis,
+    DueSchedules,
+    Ending,
+    Enqueued,
+    ExecutionFilter,
+    JobChange,
+    JobFilter,
+    NewCallback,
+    NewExecution,
+    NewInstance,
+    NewJob,
+    NewSchedule,
+    Page,
+    PageRequest,
+    Recovered,
+    Resumption,
+    ScheduleChange,
+    StoreHealth,
+)
+
+
+class Definitions(Protocol):
+    """Jobs and schedules. Every change writes an event and an audit entry with it."""
+
+    async def create_job(self, new: NewJob) -> Job:
+        """A job, and its schedule if it has one. NameTaken, IdTaken."""
+
+    async def change_job(self, change: JobChange) -> Job:
+        """The whole new spec; version + 1, or no change at all if it is the same. A raised limit starts queued runs at once.
+        NotFound, NameTaken, VersionMismatch."""
+
+    async def delete_job(self, job_id: int, actor: Actor) -> bool:
+        """The job and its schedules are gone from every list; SCHEDULED, QUEUED and RETRYING runs are CANCELED, what runs may
+        end, and history stays. False if there was none."""
+
+    async def job(self, job_id: int) -> Job:
+        """NotFound if there is none, or it was deleted."""
+
+    async def job_by_key(self, key: str) -> Job:
+        """NotFound if there is none, or it was deleted."""
+
+    async def jobs(self, filters: JobFilter, page: PageRequest) -> Page[Job]:
+        """Jobs by id."""
+
+    async def create_schedule(self, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
+        """A further schedule of a job. NotFound (job), IdTaken."""
+
+    async def change_schedule(self, change: ScheduleChange) -> Schedule:
+        """The whole new spec and cursor; a PARKED or FINISHED one becomes ACTIVE. A cursor that lies within what the ledger has
+        already is moved past it. NotFound, VersionMismatch."""
+
+    async def pause_schedule(self, schedule_id: int, actor: Actor) -> Schedule:
+        """ACTIVE, PARKED → PAUSED; one that is PAUSED or FINISHED stays so. NotFound."""
+
+    async def resume_schedule(self, resumption: Resumption) -> Schedule:
+        """PAUSED, PARKED → ACTIVE, and the ledger says what passed meanwhile; any other stays as it is. NotFound,
+        VersionMismatch."""
+
+    async def park_schedule(self, schedule_id: int, version: int, error: str) -> bool:
+        """ACTIVE → PARKED, because its next instant cannot be worked out. False if it has changed since."""
+
+    async def delete_schedule(self, schedule_id: int, actor: Actor) -> bool:
+        """It fires no more; its ledger stays. False if there was none."""
+
+    async def schedule(self, schedule_id: int) -> Schedule:
+        """NotFound if there is none, or it was deleted."""
+
+    async def schedules_of(self, job_id: int) -> Sequence[Schedule]:
+        """The schedules of a job, by id."""
+
+    async def schedules(self, page: PageRequest) -> Page[Schedule]:
+        """All schedules, by id."""
+
+
+class Ledger(Protocol):
+    """Planned instants and what became of them."""
+
+    async def due_schedules(self, until: datetime, limit: int) -> DueSchedules:
+        """ACTIVE schedules with `next_fire_at` ≤ until, earliest first."""
+
+    async def next_fire_at(self) -> datetime | None:
+        """When the next schedule is due."""
+
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> Sequence[Fired]:
+        """For each firing whose schedule still has that version and cursor: one occurrence an instant, an execution for each
+        that runs, and the moved cursor, all in one transaction. → SCHEDULED, or SKIPPED (the job is full and skips, its queue
+        is full, or it is disabled). The others are `lost` and change nothing; one that cannot be written has an `error`, and
+        should be parked."""
+
+    async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
+        """The ledger of one schedule with since ≤ planned < until, in order."""
+
+
+class Queue(Protocol):
+    """Executions, from wish to end."""
+
+    async def enqueue(self, new: NewExecution) -> Enqueued:
+        """→ SCHEDULED; a disabled job can be run, too. ConcurrencyLimit if the job is full and skips, or its queue is full
+        (nothing is written); NotFound; InvalidInput for an idempotency key that is too long."""
+
+    async def claim(self, request: ClaimRequest, now: datetime) -> Sequence[Claimed]:
+        """SCHEDULED, RETRYING → RUNNING, epoch + 1, attempt + 1: the earliest that are ready, at most `capacity`, never more of
+        a job than its limit allows, counted from its live rows. SCHEDULED → QUEUED for what its job has no room for.
+        What another instance is claiming is passed over. If it is cancelled meanwhile, what it claimed is handed back."""
+
+    async def succeed(self, ending: Ending) -> bool:
+        """RUNNING → SUCCESS. False: no longer yours."""
+
+    async def fail(self, ending: Ending) -> bool:
+        """RUNNING → FAILED. False: no longer yours."""
+
+    async def time_out(self, ending: Ending) -> bool:
+        """RUNNING → TIMEOUT. False: no longer yours."""
+
+    async def retry(self, ending: Ending, retry_at: datetime, *, timed_out: bool = False) -> bool:
+        """RUNNING → RETRYING until `retry_at`. False: no longer yours."""
+
+    async def await_callback(self, ending: Ending, deadline: datetime) -> bool:
+        """RUNNING → CALLBACK_PENDING until `deadline`. False: no longer yours; if the callback came first,
+        what was sent and answered is kept with the attempt that it ended."""
+
+    async def hand_back(self, claim: Claim, now: datetime) -> bool:
+        """RUNNING → SCHEDULED, at once, its attempt not counted: this instance stops. False: no longer yours."""
+
+    async def cancel(self, execution_id: int, actor: Actor, now: datetime) -> Execution:
+        """Anything that has not ended → CANCELED; what has ended stays as it is. The execution afterwards. NotFound."""
+
+    async def still_mine(self, claims: Sequence[Claim]) -> frozenset[Claim]:
+        """Which of these are still RUNNING under that epoch: the others are to be stopped."""
+
+    async def open_callback(self, callback: NewCallback) -> bool:
+        """Makes a token valid for the attempt under way; to be called before the request is sent. False: no longer yours."""
+
+    async def report_callback(self, report: CallbackReport) -> CallbackAnswer:
+        """CALLBACK_PENDING, RUNNING → CALLBACK_SUCCESS; → FAILED or RETRYING if the report says so. One that comes after the
+        end, or with a token that is of an earlier attempt or ran out, is kept as IGNORED. NotFound for an unknown token; by ids,
+        for an execution of another job or one that opened no callback."""
+
+    async def expire_callbacks(self, now: datetime, limit: int) -> Sequence[int]:
+        """CALLBACK_PENDING → FAILED_TIMEOUT for those past their deadline. Their ids."""
+
+    async def execution(self, execution_id: int) -> Execution:
+        """NotFound if there is none."""
+
+    async def executions(self, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
+        """Newest first: of a job by what they were planned for, else by id."""
+
+    async def attempts(self, execution_id: int) -> Sequence[Attempt]:
+        """Its attempts that have ended, in order."""
+
+    async def queue_position(self, execution_id: int) -> int:
+        """How many of its job's queued runs go before it; 0 if it is not QUEUED."""
+
+    async def active_counts(self, job_id: int) -> dict[ExecutionStatus, int]:
+        """How many of the job's executions are in each state that has not ended."""
+
+
+class Cluster(Protocol):
+    """Instances, leases, and the work of those that died. Lease times are the database's own on PostgreSQL and MySQL."""
+
+    async def join(self, new: NewInstance) -> Instance:
+        """→ ALIVE. On SQLite every other instance is DEAD from now on: one process holds the file."""
+
+    def beat(self, instance_id: str, lease: timedelta) -> bool:
+        """ALIVE → ALIVE, for one lease more. Blocking, on a connection of its own, for a thread of its own.
+        False: its lease ran out or it was declared dead, and it must stop all its work and join anew."""
+
+    async def leave(self, instance_id: str) -> bool:
+        """ALIVE → LEFT. What it still runs is recovered at once."""
+
+    async def instances(self) -> Sequence[Instance]:
+        """Every instance that is known, newest first, at most 1,000."""
+
+    async def recover(self, now: datetime, limit: int) -> Recovered:
+        """ALIVE → DEAD for instances whose lease ran out; what they, and those that left, were RUNNING → SCHEDULED, or FAILED
+        if the job's rule is at most once. The lost attempt is recorded."""
+
+    async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
+        """A free or expired lock, with a token greater than any before; an owner that still holds it gets it renewed with the
+        same token. None: somebody else has it."""
+
+    async def renew_lock(self, lease: Lease, ttl: timedelta) -> Lease | None:
+        """None: it ran out or was taken over; whoever guards something with it must stop."""
+
+    async def release_lock(self, lease: Lease) -> bool:
+        """False: it was no longer held."""
+
+    async def lock(self, name: str) -> Lease | None:
+        """Who holds it now."""
+
+
+class Journal(Protocol):
+    """What happened, and who asked for it."""
+
+    async def events(self, after_id: int, limit: int) -> Sequence[Event]:
+        """Events with a greater id, in order. Where several instances write, one may appear after another with a greater id:
+        who must not miss any asks again from a little further back."""
+
+    async def audit_entries(self, page: PageRequest) -> Page[AuditEntry]:
+        """Newest first."""
+
+
+class Store(Definitions, Ledger, Queue, Cluster, Journal, Protocol):
+    """All of it, and the store itself."""
+
+    async def ping(self) -> StoreHealth:
+        """Whether the database answers; never raises."""
+
+    async def diagnose(self) -> Sequence[Diagnosis]:
+        """What `ksana doctor` shows: durable settings, clock, version."""
+
+    async def close(self) -> None:
+        """What has been asked for is committed, then the connections are closed. A verb awaited later gets StoreUnavailable."""

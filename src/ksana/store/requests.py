@@ -1,0 +1,282 @@
+"""What the store's verbs take and give back, where it is more than a value or two."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from ksana.domain.errors import InvalidInput
+from ksana.domain.events import SYSTEM, Actor
+from ksana.domain.execution import Claim, Execution, Trigger
+from ksana.domain.job import JobSpec
+from ksana.domain.ledger import Schedule
+from ksana.domain.outcome import NO_EVIDENCE, Evidence
+from ksana.domain.schedule import ScheduleSpec, SkippedRange
+from ksana.domain.states import ExecutionStatus
+
+T = TypeVar("T")
+
+MAX_PAGE_SIZE = 500
+MAX_PAGED_ROWS = 10_000
+"""How far a page number can reach, and how far a total is counted: past it, narrow the question or go on by cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How a store is opened."""
+
+    connect_timeout: timedelta = timedelta(seconds=10)
+    """How long to wait for a database that does not answer, before giving up."""
+    readers: int = 4
+    """Connections for reading; writing has one of its own."""
+    idle_readers: int = 4
+    """How many of them are kept open while nobody asks."""
+    connection_age: timedelta = timedelta(minutes=5)
+    """After how long a connection is replaced, so that a server which moved behind its name is found."""
+    max_batch: int = 1_000
+    """How many commands one transaction takes at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    reachable: bool
+    latency_seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One line of `ksana doctor`."""
+
+    name: str
+    level: str
+    """ok, warn or fail."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """Page `page` (from 1) of `size` rows; or the rows that follow the one with `before_id`, however many there are."""
+
+    page: int = 1
+    size: int = 20
+    before_id: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.page < 1:
+            raise InvalidInput("page", "begins at 1")
+        if not 1 <= self.size <= MAX_PAGE_SIZE:
+            raise InvalidInput("size", f"must be between 1 and {MAX_PAGE_SIZE}")
+        if self.page * self.size > MAX_PAGED_ROWS:
+            raise InvalidInput("page", f"reaches past {MAX_PAGED_ROWS} rows: narrow the question instead")
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: Sequence[T]
+    total: int | None
+    """Counted up to MAX_PAGED_ROWS; None for a page by cursor."""
+    page: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule:
+    key: str
+    spec: ScheduleSpec
+    next_planned_for: datetime | None
+    """Its first instant, worked out by the caller; None if it has none."""
+    paused: bool = False
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    key: str
+    spec: JobSpec
+    schedule: NewSchedule | None = None
+    actor: Actor = SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    job_id: int
+    spec: JobSpec
+    expected_version: int | None = None
+    actor: Actor = SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """The whole new definition with the cursor that follows from it; `passed` are instants of the old one that went by
+    without a row, because it was paused or overdue."""
+
+    schedule_id: int
+    spec: ScheduleSpec
+    next_planned_for: datetime | None
+    expected_version: int | None = None
+    actor: Actor = SYSTEM
+    passed: SkippedRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A paused or parked schedule goes on at this cursor; `passed` are the instants that went by meanwhile."""
+
+    schedule_id: int
+    expected_version: int
+    next_planned_for: datetime | None
+    passed: SkippedRange | None = None
+    actor: Actor = SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A schedule whose stored definition can no longer be read (say, its zone is gone): to be parked."""
+
+    schedule_id: int
+    version: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedules:
+    schedules: Sequence[Schedule]
+    unreadable: Sequence[Unreadable] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewExecution:
+    """A run asked for by a person or a program."""
+
+    job_id: int
+    ready_at: datetime
+    trigger: Trigger = Trigger.MANUAL
+    input: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    trace_id: str | None = None
+    actor: Actor = SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    execution: Execution
+    created: bool
+    """False: the idempotency key was known, and this is the execution that it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    instance_id: str
+    capacity: int
+    queues: tuple[str, ...] = ("default",)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended: what is written about it, whatever state it leads to."""
+
+    claim: Claim
+    at: datetime
+    error: str | None = None
+    output: Any = None
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class NewCallback:
+    """The right to report the result of one attempt, kept as the SHA-256 of its token."""
+
+    claim: Claim
+    token_hash: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackReport:
+    """What the target reported. Found by `token_hash`, or by `execution_id` and `job_id` (document 003's second way)."""
+
+    target: ExecutionStatus
+    """CALLBACK_SUCCESS, FAILED or RETRYING."""
+    at: datetime
+    token_hash: str | None = None
+    execution_id: int | None = None
+    job_id: int | None = None
+    error: str | None = None
+    output: Any = None
+    retry_at: datetime | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+
+    def __post_init__(self) -> None:
+        if self.target not in {ExecutionStatus.CALLBACK_SUCCESS, ExecutionStatus.FAILED, ExecutionStatus.RETRYING}:
+            raise ValueError(f"a callback cannot report {self.target}")
+        if (self.retry_at is not None) != (self.target is ExecutionStatus.RETRYING):
+            raise ValueError("retry_at belongs to RETRYING, and to nothing else")
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackAnswer:
+    """The execution after the report, and whether the report moved it (RECEIVED) or came too late (IGNORED)."""
+
+    execution: Execution
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionFilter:
+    job_id: int | None = None
+    statuses: frozenset[ExecutionStatus] = frozenset()
+    planned_from: datetime | None = None
+    """With `planned_to`, a span of planned instants of one job."""
+    planned_to: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.spans_time and self.job_id is None:
+            raise InvalidInput("from", "a span of time can be asked of one job only")
+
+    @property
+    def spans_time(self) -> bool:
+        return self.planned_from is not None or self.planned_to is not None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    keyword: str | None = None
+    """Part of the name."""
+    name: str | None = None
+    enabled: bool | None = None
+    type: str | None = None
+    contract: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewInstance:
+    id: str
+    name: str
+    version: str
+    roles: tuple[str, ...]
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What `recover` did."""
+
+    dead_instances: tuple[str, ...] = ()
+    requeued: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    id: int
+    at: datetime
+    actor: Actor
+    action: str
+    subject: str
+    data: Mapping[str, Any]

@@ -1,0 +1,80 @@
+"""What a database must tell the store about itself. Everything else is common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from sqlalchemy import Connection, Engine
+
+from ksana.store.requests import Diagnosis, StoreOptions
+
+RowColumns = Sequence[tuple[str, str]]
+
+
+class Pool(NamedTuple):
+    """How many connections are kept, and how many more there may be while they are needed."""
+
+    kept: int
+    more: int = 0
+
+
+class Dialect(ABC):
+    name: ClassVar[str]
+    marks: ClassVar[dict[str, str]]
+    """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
+    {by_id}, {by_ready} and {by_job_status} (the index by which it is to be read) in a statement."""
+    shared: ClassVar[bool]
+    """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
+
+    def exists(self, url: str) -> bool:  # noqa: ARG002
+        """False for an embedded database that has not been made yet: to open it would make it."""
+        return True
+
+    @abstractmethod
+    def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:
+        """An engine whose connections are for one writer at a time; `patient`: for statements that may take long."""
+
+    @abstractmethod
+    def reading_engine(self, url: str, options: StoreOptions) -> Engine:
+        """An engine with a pool of `options.readers` connections."""
+
+    @abstractmethod
+    def rows_table(self, columns: RowColumns) -> str:
+        """A table expression named `r` over the JSON array of arrays in `:rows`."""
+
+    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str) -> str:
+        """UPDATE of `table` (as `t`) from the rows `r` with the same id."""
+        changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
+        return f"UPDATE {table} AS t SET {changes} FROM {rows} WHERE t.id = r.id"
+
+    @abstractmethod
+    def insert_with_ids(
+        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
+    ) -> list[int]:
+        """Inserts one chunk of rows; the ids they were given, in the order of the rows."""
+
+    @abstractmethod
+    def diagnose(self, connection: Connection) -> list[Diagnosis]:
+        """What an operator should know: whether commits are durable, versions, limits."""
+
+    @abstractmethod
+    def lock_for_migration(self, connection: Connection) -> None:
+        """Waits until no other process migrates this database; held until the connection is closed."""
+
+
+class ServerDialect(Dialect):
+    """A database behind a network, which several instances share."""
+
+    shared = True
+
+    def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:
+        # One connection for the writer, one for heartbeats.
+        return self.engine(url, options, Pool(kept=2), patient=patient)
+
+    def reading_engine(self, url: str, options: StoreOptions) -> Engine:
+        kept = max(1, min(options.idle_readers, options.readers))
+        return self.engine(url, options, Pool(kept, more=options.readers - kept), patient=False)
+
+    @abstractmethod
+    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
+        """READ COMMITTED; gives up on a silent server, unless it is `patient`."""

@@ -1,0 +1,102 @@
+"""MySQL (8.0 or later) and MariaDB (10.6 or later): several instances, row locks, READ COMMITTED."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import orjson
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+
+from ksana.store.requests import Diagnosis, StoreOptions
+from ksana.store.sql.dialects.base import Pool, RowColumns, ServerDialect
+
+_MIGRATION_LOCK = "ksana_migration"
+# A key is compared with an indexed column, which a LONGTEXT cannot be.
+_TYPES = {"int": "BIGINT", "text": "LONGTEXT", "key": "VARCHAR(128)"}
+
+
+class MysqlDialect(ServerDialect):
+    name = "mysql"
+    marks: ClassVar[dict[str, str]] = {
+        # The rows first, then the table by its primary key: another order would lock rows that are not asked for.
+        "join": "STRAIGHT_JOIN",
+        # MariaDB has no OF; the rows' table is not lockable anyway.
+        "for_update": "FOR UPDATE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
+        # MariaDB has no FOR SHARE.
+        "for_share": "LOCK IN SHARE MODE",
+        "for_update_jobs": "FOR UPDATE SKIP LOCKED",
+        # For a small table the planner would rather read, and lock, all of it.
+        "by_id": "FORCE INDEX (PRIMARY)",
+        "by_ready": "FORCE INDEX (ix_executions_ready)",
+        "by_job_status": "FORCE INDEX (ix_executions_job_status)",
+        "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
+    }
+
+    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
+        seconds = max(1, round(options.connect_timeout.total_seconds()))
+        engine = create_engine(
+            make_url(url).set(drivername="mysql+pymysql"),
+            isolation_level="READ COMMITTED",
+            pool_size=pool.kept,
+            max_overflow=pool.more,
+            pool_recycle=round(options.connection_age.total_seconds()),
+            pool_timeout=seconds,
+            connect_args={
+                "charset": "utf8mb4",
+                "connect_timeout": seconds,
+                # The driver's connect_timeout ends before the server's greeting; a silent one is given up all the same.
+                "read_timeout": seconds,
+                "write_timeout": None if patient else 30,
+            },
+        )
+
+        @event.listens_for(engine, "connect")
+        def _connect(connection: Any, record: Any) -> None:  # noqa: ARG001
+            connection._read_timeout = None if patient else 30  # noqa: SLF001  the driver has no other way
+            with connection.cursor() as cursor:
+                # Refuses what does not fit instead of cutting it off, whatever the server's default.
+                cursor.execute(
+                    "SET SESSION sql_mode = 'TRADITIONAL', innodb_lock_wait_timeout = 2, time_zone = '+00:00'"
+                )
+                cursor.execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin")
+
+        return engine
+
+    def rows_table(self, columns: RowColumns) -> str:
+        fields = ", ".join(f"{name} {_TYPES[kind]} PATH '$[{i}]'" for i, (name, kind) in enumerate(columns))
+        return f"JSON_TABLE(:rows, '$[*]' COLUMNS ({fields})) AS r"
+
+    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str) -> str:
+        # UPDATE has no FROM here; and later assignments see what earlier ones set, so none reads a column another sets.
+        changes = ", ".join(f"t.{column} = {value}" for column, value in assignments.items())
+        return f"UPDATE {rows} STRAIGHT_JOIN {table} AS t {self.marks['by_id']} ON t.id = r.id SET {changes}"
+
+    def insert_with_ids(
+        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
+    ) -> list[int]:
+        # MySQL's INSERT returns no rows. Several VALUES in one INSERT get consecutive ids whatever
+        # innodb_autoinc_lock_mode is; INSERT … SELECT need not.
+        values: list[list[Any]] = orjson.loads(rows)
+        names = ", ".join(name for name, _ in columns)
+        marks = ", ".join(["(" + ", ".join(["%s"] * len(columns)) + ")"] * count)
+        result = connection.exec_driver_sql(
+            f"INSERT INTO {table} ({names}) VALUES {marks}", tuple(value for row in values for value in row)
+        )
+        first = int(result.lastrowid)
+        step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
+        return [first + position * step for position in range(count)]
+
+    def diagnose(self, connection: Connection) -> list[Diagnosis]:
+        def setting(name: str) -> str:
+            return str(connection.execute(text(f"SELECT @@{name}")).scalar_one())
+
+        flush = setting("innodb_flush_log_at_trx_commit")
+        return [
+            Diagnosis("durability", "ok" if flush == "1" else "warn", f"innodb_flush_log_at_trx_commit={flush}"),
+            Diagnosis("version", "ok", setting("version")),
+        ]
+
+    def lock_for_migration(self, connection: Connection) -> None:
+        while not connection.execute(text("SELECT GET_LOCK(:name, 60)"), {"name": _MIGRATION_LOCK}).scalar_one():
+            pass  # another process is still at it

@@ -1,0 +1,89 @@
+"""PostgreSQL: several instances, row locks, READ COMMITTED."""
+
+from typing import ClassVar
+
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.engine import make_url
+
+from ksana.store.requests import Diagnosis, StoreOptions
+from ksana.store.sql.dialects.base import Pool, RowColumns, ServerDialect
+
+_MIGRATION_LOCK = 7_100_001
+_TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout=60s"
+# Every statement looks up a few rows by an index. The planner, who judges a job by the average over all history, would rather
+# hash or read the whole table, which costs the more the longer Ksana has run.
+_PLANNER = "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+_TYPES = {"int": "bigint", "text": "text", "key": "text"}
+
+
+class PostgresqlDialect(ServerDialect):
+    name = "postgresql"
+    marks: ClassVar[dict[str, str]] = {
+        "join": "JOIN",
+        "for_update": "FOR UPDATE OF t",
+        "skip_locked": "FOR UPDATE OF t SKIP LOCKED",
+        "for_share": "FOR SHARE OF t",
+        # NO KEY: foreign keys that point to jobs need not wait for a claim.
+        "for_update_jobs": "FOR NO KEY UPDATE OF t SKIP LOCKED",
+        "by_id": "",
+        "by_ready": "",
+        "by_job_status": "",
+        "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
+    }
+
+    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
+        seconds = max(1, round(options.connect_timeout.total_seconds()))
+        return create_engine(
+            make_url(url).set(drivername="postgresql+psycopg"),
+            isolation_level="READ COMMITTED",
+            pool_size=pool.kept,
+            max_overflow=pool.more,
+            pool_recycle=round(options.connection_age.total_seconds()),
+            pool_timeout=seconds,
+            connect_args={
+                "connect_timeout": seconds,
+                "application_name": "ksana",
+                # A connection that hangs is found out by the kernel or the server, not waited for.
+                "tcp_user_timeout": 10_000,
+                "keepalives_idle": 5,
+                "keepalives_interval": 2,
+                "keepalives_count": 3,
+                "options": "-c timezone=UTC" if patient else f"-c timezone=UTC {_TIME_LIMITS} {_PLANNER}",
+            },
+        )
+
+    def rows_table(self, columns: RowColumns) -> str:
+        fields = ", ".join(f"CAST(value ->> {i} AS {_TYPES[kind]}) AS {name}" for i, (name, kind) in enumerate(columns))
+        return f"(SELECT {fields} FROM json_array_elements(CAST(:rows AS json))) AS r"
+
+    def insert_with_ids(
+        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
+    ) -> list[int]:
+        names = ", ".join(name for name, _ in columns)
+        values = ", ".join(f"CAST(value ->> {i} AS {_TYPES[kind]})" for i, (_, kind) in enumerate(columns))
+        # INSERT … SELECT … ORDER BY takes its serial values in that order; sorting makes the answer follow it too.
+        inserted = connection.execute(
+            text(
+                f"INSERT INTO {table} ({names}) SELECT {values} FROM json_array_elements(CAST(:rows AS json))"
+                " WITH ORDINALITY AS source(value, position) ORDER BY position RETURNING id"
+            ),
+            {"rows": rows},
+        )
+        ids = sorted(inserted.scalars())
+        if len(ids) != count:
+            raise AssertionError(f"{len(ids)} rows of {count} were inserted into {table}")
+        return ids
+
+    def diagnose(self, connection: Connection) -> list[Diagnosis]:
+        def setting(name: str) -> str:
+            return str(connection.execute(text(f"SHOW {name}")).scalar_one())
+
+        findings = [
+            Diagnosis("durability", "ok" if setting(name) != "off" else "warn", f"{name}={setting(name)}")
+            for name in ("fsync", "synchronous_commit", "full_page_writes")
+        ]
+        findings.append(Diagnosis("version", "ok", f"PostgreSQL {setting('server_version')}"))
+        return findings
+
+    def lock_for_migration(self, connection: Connection) -> None:
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})

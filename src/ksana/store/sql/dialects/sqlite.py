@@ -1,0 +1,127 @@
+"""SQLite: one file, one process, one writer."""
+
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import QueuePool
+
+from ksana.store.requests import Diagnosis, StoreOptions
+from ksana.store.sql.dialects.base import Dialect, RowColumns
+
+OLDEST = (3, 35, 0)
+BUSY_TIMEOUT = timedelta(seconds=30)
+
+
+class SqliteDialect(Dialect):
+    name = "sqlite"
+    # Only one process has the file open (see filelock.py), so its own clock is the one that counts.
+    shared = False
+    # The writer holds the whole file from BEGIN IMMEDIATE on: there are no rows to lock.
+    marks: ClassVar[dict[str, str]] = {
+        # The rows first, then the table by its index: CROSS keeps the planner from turning it round.
+        "join": "CROSS JOIN",
+        "for_update": "",
+        "skip_locked": "",
+        "for_share": "",
+        "for_update_jobs": "",
+        "by_id": "",
+        "by_ready": "",
+        "by_job_status": "",
+        "now": ":clock",
+    }
+
+    def exists(self, url: str) -> bool:
+        return database_path(url).exists()
+
+    def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:  # noqa: ARG002
+        # One connection for the writer, one for heartbeats.
+        return _engine(url, pool_size=2, begin="BEGIN IMMEDIATE", set_up=_set_up_writer)
+
+    def reading_engine(self, url: str, options: StoreOptions) -> Engine:
+        return _engine(url, pool_size=options.readers, begin="BEGIN", set_up=_set_up_reader)
+
+    def rows_table(self, columns: RowColumns) -> str:
+        fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
+        return f"(SELECT {fields} FROM json_each(:rows)) AS r"
+
+    def insert_with_ids(
+        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
+    ) -> list[int]:
+        # The order of RETURNING is not promised; the single writer can count instead. AUTOINCREMENT keeps the last id given.
+        last = connection.execute(
+            text("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = :table"), {"table": table}
+        ).scalar_one()
+        names = ", ".join(name for name, _ in columns)
+        values = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(len(columns)))
+        connection.execute(
+            text(f"INSERT INTO {table} (id, {names}) SELECT :last + 1 + key, {values} FROM json_each(:rows)"),
+            {"last": last, "rows": rows},
+        )
+        return list(range(last + 1, last + 1 + count))
+
+    def diagnose(self, connection: Connection) -> list[Diagnosis]:
+        mode = connection.execute(text("PRAGMA journal_mode")).scalar_one()
+        synchronous = connection.execute(text("PRAGMA synchronous")).scalar_one()
+        durable = mode == "wal" and synchronous == 2
+        findings = [
+            Diagnosis(
+                "durability",
+                "ok" if durable else "fail",
+                f"journal_mode={mode}, synchronous={'FULL' if synchronous == 2 else synchronous}",
+            )
+        ]
+        recent = sqlite3.sqlite_version_info >= OLDEST
+        findings.append(Diagnosis("version", "ok" if recent else "fail", f"SQLite {sqlite3.sqlite_version}"))
+        return findings
+
+    def lock_for_migration(self, connection: Connection) -> None:
+        """The process that migrates holds the file's lock already."""
+
+
+def database_path(url: str) -> Path:
+    """The file that a sqlite:/// URL names."""
+    return Path(make_url(url).database or "")
+
+
+def _engine(url: str, *, pool_size: int, begin: str, set_up: Callable[[Any], None]) -> Engine:
+    engine = create_engine(
+        make_url(url).set(drivername="sqlite+pysqlite"),
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT.total_seconds(), "cached_statements": 256},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, record: Any) -> None:  # noqa: ARG001
+        # The driver would begin transactions on its own, and always as readers.
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT.total_seconds() * 1000)}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        set_up(connection)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _set_up_writer(connection: Any) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A commit is on the disk before anybody hears of it, power loss or not.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -65536")
+
+
+def _set_up_reader(connection: Any) -> None:
+    connection.execute("PRAGMA query_only = ON")
+    # LIKE would ignore the case of ASCII letters here alone.
+    connection.execute("PRAGMA case_sensitive_like = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -16384")

@@ -1,0 +1,125 @@
+"""Brings a database's tables to the revision that this program needs. Alembic is loaded only when there is something to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from ksana.domain.errors import SchemaMismatch, StoreError
+from ksana.store.requests import StoreOptions
+from ksana.store.sql.dialects import dialect_of
+from ksana.store.sql.errors import translate
+from ksana.store.sql.filelock import hold_file
+
+HEAD = "0001"
+"""The newest revision in migrations/versions (a test compares)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStatus:
+    current: str | None
+    head: str
+    state: Literal["empty", "current", "older", "newer"]
+
+
+def status(url: str, options: StoreOptions) -> SchemaStatus:
+    """How the database's schema stands to this program's. Writes nothing. StoreUnavailable, StoreError."""
+    dialect = dialect_of(url)
+    if not dialect.exists(url):
+        return SchemaStatus(None, HEAD, "empty")
+    with _connected(dialect.reading_engine(url, options)) as connection:
+        return _status(connection)
+
+
+def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
+    """Migrates; the revision before and now. Of several processes that try at once, one does it and the others find it
+    done. SchemaMismatch if the database is newer than the program."""
+    before = status(url, options)
+    _refuse_newer(before)
+    if before.state == "current":
+        return before.current, before.head
+    file_lock = hold_file(url)
+    try:
+        dialect = dialect_of(url)
+        with _connected(dialect.writing_engine(url, options, patient=True)) as connection:
+            dialect.lock_for_migration(connection)
+            if _status(connection).state != "current":
+                _run(connection)
+    finally:
+        if file_lock is not None:
+            file_lock.release()
+    return before.current, before.head
+
+
+def require_current(found: SchemaStatus) -> None:
+    """SchemaMismatch, with what to do, unless the schema is this program's."""
+    _refuse_newer(found)
+    if found.state != "current":
+        raise SchemaMismatch(f"the database has schema {found.current or 'none'}, not {found.head}: run ksana migrate")
+
+
+def _refuse_newer(found: SchemaStatus) -> None:
+    if found.state == "newer":
+        raise SchemaMismatch(
+            f"the database has schema {found.current}, which is newer than this program's {found.head}: upgrade Ksana"
+        )
+
+
+def _run(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    command.upgrade(config, "head")
+    connection.commit()
+
+
+def _status(connection: Connection) -> SchemaStatus:
+    current = _revision(connection)
+    if current is None:
+        return SchemaStatus(None, HEAD, "empty")
+    if current == HEAD:
+        return SchemaStatus(current, HEAD, "current")
+    # Revisions are numbered; one that is not ours, or is higher, comes from a later program.
+    older = current.isdigit() and current < HEAD
+    return SchemaStatus(current, HEAD, "older" if older else "newer")
+
+
+def _revision(connection: Connection) -> str | None:
+    try:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    finally:
+        connection.rollback()
+
+
+def _place(engine: Engine) -> str:
+    """Where the database is, without who asks."""
+    url = engine.url
+    return (
+        str(url.database)
+        if url.host is None
+        else f"the database {url.database} at {url.host}:{url.port or ''}".rstrip(":")
+    )
+
+
+@contextmanager
+def _connected(engine: Engine) -> Iterator[Connection]:
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        ours = translate(error)
+        if type(ours) is StoreError:
+            told = f"{_place(engine)} cannot be used: {ours.message}; correct it, or database.url (--database-url)"
+            ours = StoreError(told)
+        raise ours from error
+    finally:
+        engine.dispose()

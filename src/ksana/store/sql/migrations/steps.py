@@ -1,0 +1,28 @@
+"""Steps that can be taken again: a migration that was killed half-way goes on where it stopped (MySQL commits each one)."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+
+def create_table(name: str, *parts: Any, integer_id: bool = True) -> None:
+    """The table with our options, unless it is there already."""
+    if sa.inspect(op.get_bind()).has_table(name):
+        return
+    op.create_table(
+        name,
+        *parts,
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        mysql_collate="utf8mb4_bin",
+        sqlite_autoincrement=integer_id,
+    )
+
+
+def create_index(name: str, table: str, *columns: str, sparse_by: str | None = None) -> None:
+    """The index, unless it is there already; `sparse_by`: only rows in which that is not NULL, where this can be had."""
+    if any(index["name"] == name for index in sa.inspect(op.get_bind()).get_indexes(table)):
+        return
+    condition = sa.text(f"{sparse_by} IS NOT NULL") if sparse_by else None
+    op.create_index(name, table, list(columns), sqlite_where=condition, postgresql_where=condition)

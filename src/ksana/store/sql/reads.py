@@ -1,0 +1,259 @@
+"""The questions. Each is bounded: by an index and a limit, or by a page."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    Subquery,
+    Table,
+    UnaryExpression,
+    func,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
+
+from ksana.domain.clock import from_micros, to_micros
+from ksana.domain.errors import NotFound
+from ksana.domain.events import Event
+from ksana.domain.execution import Attempt, Claim, Execution
+from ksana.domain.instance import Instance
+from ksana.domain.job import Job
+from ksana.domain.ledger import Occurrence, Schedule
+from ksana.domain.states import ACTIVE, ExecutionStatus
+from ksana.store.requests import (
+    MAX_PAGED_ROWS,
+    AuditEntry,
+    DueSchedules,
+    ExecutionFilter,
+    JobFilter,
+    Page,
+    PageRequest,
+    Unreadable,
+)
+from ksana.store.sql import codec, schema
+from ksana.store.sql.rows import Statement, columns
+from ksana.store.sql.tx import Tx
+
+T = TypeVar("T")
+Order = tuple[ColumnElement[Any], ...]
+MOST = 1_000
+"""What a list without pages gives at the most."""
+
+_jobs, _schedules, _executions = schema.jobs.c, schema.schedules.c, schema.executions.c
+_STILL_MINE = Statement(
+    "SELECT t.id, r.epoch AS claimed_epoch FROM {rows} {join} executions t ON t.id = r.id"
+    f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}'",
+    columns(id="int", epoch="int"),
+)
+
+
+def job(tx: Tx, job_id: int) -> Job:
+    return _one_job(tx, _jobs.id == job_id, job_id)
+
+
+def job_by_key(tx: Tx, key: str) -> Job:
+    return _one_job(tx, _jobs.public_id == key, key)
+
+
+def _one_job(tx: Tx, condition: ColumnElement[bool], key: object) -> Job:
+    found = tx.core(select(schema.jobs).where(condition, _jobs.deleted_at.is_(None)))
+    if not found:
+        raise NotFound("job", key)
+    return codec.job(found[0])
+
+
+def jobs(tx: Tx, filters: JobFilter, page: PageRequest) -> Page[Job]:
+    conditions: list[ColumnElement[bool]] = [_jobs.deleted_at.is_(None)]
+    if filters.keyword:
+        conditions.append(_jobs.name.contains(filters.keyword, autoescape=True))
+    for column, value in (
+        (_jobs.name, filters.name),
+        (_jobs.enabled, filters.enabled),
+        (_jobs.type, filters.type),
+        (_jobs.contract, filters.contract),
+    ):
+        if value is not None:
+            conditions.append(column == value)
+    conditions += [] if page.before_id is None else [_jobs.id > page.before_id]
+    return _page(tx, schema.jobs, [conditions], (_jobs.id,), page, codec.job)
+
+
+def schedule(tx: Tx, schedule_id: int) -> Schedule:
+    found = tx.core(
+        select(schema.schedules).where(_schedules.id == schedule_id, _schedules.deleted_at.is_(None)),
+    )
+    if not found:
+        raise NotFound("schedule", schedule_id)
+    return codec.schedule(found[0])
+
+
+def schedules_of(tx: Tx, job_id: int) -> list[Schedule]:
+    of_job = select(schema.schedules).where(_schedules.job_id == job_id, _schedules.deleted_at.is_(None))
+    return [codec.schedule(row) for row in tx.core(of_job.order_by(_schedules.id).limit(MOST))]
+
+
+def schedules(tx: Tx, page: PageRequest) -> Page[Schedule]:
+    conditions: list[ColumnElement[bool]] = [_schedules.deleted_at.is_(None)]
+    conditions += [] if page.before_id is None else [_schedules.id > page.before_id]
+    return _page(tx, schema.schedules, [conditions], (_schedules.id,), page, codec.schedule)
+
+
+def due_schedules(tx: Tx, until: datetime, limit: int) -> DueSchedules:
+    due = select(schema.schedules).where(_schedules.next_fire_at <= to_micros(until))
+    rows = tx.core(due.order_by(_schedules.next_fire_at).limit(limit))
+    readable: list[Schedule] = []
+    unreadable: list[Unreadable] = []
+    for row in rows:
+        _, error = codec.schedule_spec(row.spec)
+        if error is None:
+            readable.append(codec.schedule(row))
+        else:
+            unreadable.append(Unreadable(row.id, row.version, error))
+    return DueSchedules(readable, unreadable)
+
+
+def next_fire_at(tx: Tx) -> datetime | None:
+    earliest = tx.core(select(func.min(_schedules.next_fire_at)))[0][0]
+    return None if earliest is None else from_micros(earliest)
+
+
+def occurrences(tx: Tx, schedule_id: int, since: datetime, until: datetime, limit: int) -> list[Occurrence]:
+    ledger = schema.occurrences.c
+    wanted = select(schema.occurrences).where(
+        ledger.schedule_id == schedule_id,
+        ledger.planned_for >= to_micros(since),
+        ledger.planned_for < to_micros(until),
+    )
+    return [codec.occurrence(row) for row in tx.core(wanted.order_by(ledger.planned_for).limit(limit))]
+
+
+def execution(tx: Tx, execution_id: int) -> Execution:
+    found = tx.core(select(schema.executions).where(_executions.id == execution_id))
+    if not found:
+        raise NotFound("run", execution_id)
+    return codec.execution(found[0])
+
+
+def executions(tx: Tx, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
+    conditions: list[ColumnElement[bool]] = []
+    if filters.planned_from is not None:
+        conditions.append(_executions.planned_for >= to_micros(filters.planned_from))
+    if filters.planned_to is not None:
+        conditions.append(_executions.planned_for < to_micros(filters.planned_to))
+    if filters.job_id is None:
+        conditions += _older_by_id(_executions.id, page)
+        order: Order = (_executions.id.desc(),)
+    else:
+        conditions += [_executions.job_id == filters.job_id, *_older_by_plan(tx, page)]
+        order = (_executions.planned_for.desc(), _executions.id.desc())
+    # One branch a state: each is a piece of an index, in order, where a list of states would be sorted or filtered.
+    branches = [[*conditions, _executions.status == status] for status in sorted(filters.statuses)] or [conditions]
+    return _page(tx, schema.executions, branches, order, page, codec.execution)
+
+
+def _older_by_id(column: ColumnElement[int], page: PageRequest) -> list[ColumnElement[bool]]:
+    return [] if page.before_id is None else [column < page.before_id]
+
+
+def _older_by_plan(tx: Tx, page: PageRequest) -> list[ColumnElement[bool]]:
+    if page.before_id is None:
+        return []
+    planned = _executions.planned_for
+    found = tx.core(select(planned).where(_executions.id == page.before_id))
+    if not found or found[0].planned_for is None:
+        return [_executions.id < page.before_id]
+    pivot = found[0].planned_for
+    return [planned <= pivot, or_(planned < pivot, _executions.id < page.before_id)]
+
+
+def attempts(tx: Tx, execution_id: int) -> list[Attempt]:
+    tries = schema.attempts.c
+    wanted = select(schema.attempts).where(tries.execution_id == execution_id).order_by(tries.epoch).limit(MOST)
+    return [codec.attempt(row) for row in tx.core(wanted)]
+
+
+def still_mine(tx: Tx, claims: Sequence[Claim]) -> frozenset[Claim]:
+    rows = tx.query(_STILL_MINE, [(claim.execution_id, claim.epoch) for claim in claims])
+    return frozenset(Claim(row.id, row.claimed_epoch) for row in rows)
+
+
+def queue_position(tx: Tx, execution_id: int) -> int:
+    wanted = execution(tx, execution_id)
+    if wanted.status is not ExecutionStatus.QUEUED:
+        return 0
+    planned, ours = _executions.planned_for, to_micros(wanted.planned_for or wanted.created_at)
+    before = select(func.count()).where(
+        _executions.job_id == wanted.job_id,
+        _executions.status == ExecutionStatus.QUEUED,
+        planned <= ours,
+        or_(planned < ours, _executions.id < execution_id),
+    )
+    return int(tx.core(before)[0][0])
+
+
+def active_counts(tx: Tx, job_id: int) -> dict[ExecutionStatus, int]:
+    counted = (
+        select(_executions.status.label("status"), func.count().label("number"))
+        .where(_executions.job_id == job_id, _executions.status.in_(sorted(ACTIVE)))
+        .group_by(_executions.status)
+    )
+    return {ExecutionStatus(row.status): row.number for row in tx.core(counted)}
+
+
+def instances(tx: Tx) -> list[Instance]:
+    newest = select(schema.instances).order_by(schema.instances.c.started_at.desc(), schema.instances.c.id).limit(MOST)
+    return [codec.instance(row) for row in tx.core(newest)]
+
+
+def events(tx: Tx, after_id: int, limit: int) -> list[Event]:
+    later = select(schema.events).where(schema.events.c.id > after_id).order_by(schema.events.c.id).limit(limit)
+    return [codec.event(row) for row in tx.core(later)]
+
+
+def audit_entries(tx: Tx, page: PageRequest) -> Page[AuditEntry]:
+    entries = schema.audit_entries.c
+    return _page(
+        tx, schema.audit_entries, [_older_by_id(entries.id, page)], (entries.id.desc(),), page, codec.audit_entry
+    )
+
+
+def _page(
+    tx: Tx,
+    table: Table,
+    branches: Sequence[Sequence[ColumnElement[bool]]],
+    order: Sequence[ColumnElement[Any]],
+    page: PageRequest,
+    read: Callable[[Row[Any]], T],
+) -> Page[T]:
+    """One page of the rows that fit any branch (each fits at most one). Pages by cursor are not counted."""
+    by_number = page.before_id is None
+    total = min(MAX_PAGED_ROWS, sum(_count(tx, table, conditions) for conditions in branches)) if by_number else None
+    reach = page.offset + page.size if by_number else page.size
+    parts = [select(table).where(*conditions).order_by(*order).limit(reach) for conditions in branches]
+    wanted: Select[Any] = parts[0] if len(parts) == 1 else _together(parts, order)
+    rows = tx.core(wanted.limit(page.size).offset(page.offset if by_number else 0))
+    return Page([read(row) for row in rows], total, page.page, page.size)
+
+
+def _together(parts: Sequence[Select[Any]], order: Sequence[ColumnElement[Any]]) -> Select[Any]:
+    every = union_all(*(select(part.subquery()) for part in parts)).subquery()
+    return select(every).order_by(*(_of(every, column) for column in order))
+
+
+def _of(source: Subquery, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The same order, by the same column of another source."""
+    descending = isinstance(column, UnaryExpression)
+    name = column.element.key if isinstance(column, UnaryExpression) else column.key
+    same = source.c[str(name)]
+    return same.desc() if descending else same
+
+
+def _count(tx: Tx, table: Table, conditions: Sequence[ColumnElement[bool]]) -> int:
+    within: Select[Any] = select(literal_column("1")).select_from(table).where(*conditions).limit(MAX_PAGED_ROWS)
+    return int(tx.core(select(func.count()).select_from(within.subquery()))[0][0])

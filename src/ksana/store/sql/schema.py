@@ -1,0 +1,344 @@
+"""The tables, once, for every database. Instants are microseconds since 1970 (UTC); JSON is kept as text, as it was given.
+
+Indexes whose column is NULL for all that has ended are partial where the database can do it, so that neither their size
+nor their cost grows with history. Hot tables (executions, attempts, occurrences, events) have no foreign keys: a parent's
+row lock at every insert would make claims and fires wait for each other (see docs/design/store.md).
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.mysql import LONGTEXT
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite gives out growing row ids only to INTEGER PRIMARY KEY.
+Id = BigInteger().with_variant(Integer, "sqlite")
+Micros = BigInteger
+Json = Text().with_variant(LONGTEXT, "mysql", "mariadb")
+LongText = Text().with_variant(LONGTEXT, "mysql", "mariadb")
+KEY = String(64)
+
+
+def _table(name: str, *parts: "Column[Any] | Index", integer_id: bool = True) -> Table:
+    return Table(
+        name,
+        metadata,
+        *parts,
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        # Names and ids differ by case, as they do on the other databases.
+        mysql_collate="utf8mb4_bin",
+        # Ids are never given out twice, not even after the newest rows were purged.
+        sqlite_autoincrement=integer_id,
+    )
+
+
+def _sparse(name: str, *columns: str, by: str) -> Index:
+    """An index of the rows in which `by` is not NULL. MySQL, which has no partial indexes, keeps the others too."""
+    condition = text(f"{by} IS NOT NULL")
+    return Index(name, *columns, sqlite_where=condition, postgresql_where=condition)
+
+
+jobs = _table(
+    "jobs",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("name", String(128), nullable=False),
+    # The name while it must be unique: NULL once deleted, and for contracts whose jobs may share a name.
+    Column("unique_name", String(128), unique=True),
+    Column("description", String(512), nullable=False),
+    Column("type", KEY, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("contract", String(16), nullable=False),
+    Column("worker_queue", KEY, nullable=False),
+    Column("concurrency", String(16), nullable=False),
+    Column("max_concurrency", Integer, nullable=False),
+    Column("queue_limit", Integer, nullable=False),
+    Column("recovery", String(8), nullable=False),
+    Column("spec", Json, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("updated_at", Micros, nullable=False),
+    Column("deleted_at", Micros),
+    Index("ix_jobs_name", "name"),
+)
+
+workflows = _table(
+    "workflows",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("name", String(128), nullable=False),
+    Column("unique_name", String(128), unique=True),
+    Column("description", String(512), nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("updated_at", Micros, nullable=False),
+    Column("deleted_at", Micros),
+    Index("ix_workflows_name", "name"),
+)
+
+workflow_versions = _table(
+    "workflow_versions",
+    Column("workflow_id", Id, ForeignKey("workflows.id"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("definition", Json, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("created_by", String(128), nullable=False),
+    integer_id=False,
+)
+
+schedules = _table(
+    "schedules",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("job_id", Id, ForeignKey("jobs.id")),
+    Column("workflow_id", Id, ForeignKey("workflows.id")),
+    Column("kind", String(8), nullable=False),
+    Column("spec", Json, nullable=False),
+    Column("input", Json),
+    Column("status", String(12), nullable=False),
+    # The cursor: the planned instant that the ledger has no row for yet.
+    Column("next_planned_for", Micros),
+    # When it fires: the cursor with its jitter; NULL unless ACTIVE.
+    Column("next_fire_at", Micros),
+    Column("error", Text),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("updated_at", Micros, nullable=False),
+    Column("deleted_at", Micros),
+    _sparse("ix_schedules_next_fire_at", "next_fire_at", by="next_fire_at"),
+    Index("ix_schedules_job_id", "job_id"),
+    Index("ix_schedules_workflow_id", "workflow_id"),
+)
+
+occurrences = _table(
+    "occurrences",
+    Column("schedule_id", Id, primary_key=True, autoincrement=False),
+    Column("planned_for", Micros, primary_key=True, autoincrement=False),
+    Column("outcome", String(10), nullable=False),
+    Column("reason", KEY),
+    # A range of instants with one fate is one row: the first, the last and how many.
+    Column("last_planned_for", Micros),
+    Column("instants", BigInteger, nullable=False),
+    Column("execution_id", Id),
+    Column("workflow_run_id", Id),
+    Column("recorded_at", Micros, nullable=False),
+    integer_id=False,
+)
+
+executions = _table(
+    "executions",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("job_id", Id),
+    Column("schedule_id", Id),
+    # Its schedule's instant, or when it was asked for.
+    Column("planned_for", Micros),
+    Column("workflow_run_id", Id),
+    Column("node_id", String(128)),
+    Column("tenant_id", String(128)),
+    Column("triggered_by", String(12), nullable=False),
+    Column("worker_queue", KEY, nullable=False),
+    Column("status", String(20), nullable=False),
+    # From when a worker may take it; NULL unless SCHEDULED or RETRYING.
+    Column("ready_at", Micros),
+    # Until when the callback must have come; NULL unless CALLBACK_PENDING.
+    Column("deadline_at", Micros),
+    # The instance that runs it; NULL unless RUNNING.
+    Column("owner", KEY),
+    Column("epoch", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    # How many of the nodes before it have not ended.
+    Column("open_dependencies", Integer, nullable=False),
+    Column("input", Json),
+    Column("output", Json),
+    Column("error", Text),
+    Column("reason", String(255)),
+    Column("trace_id", KEY),
+    Column("created_at", Micros, nullable=False),
+    # When the first attempt began, and when the present one did.
+    Column("started_at", Micros),
+    Column("attempt_started_at", Micros),
+    Column("ended_at", Micros),
+    Column("updated_at", Micros, nullable=False),
+    _sparse("ix_executions_ready", "worker_queue", "ready_at", "id", by="ready_at"),
+    _sparse("ix_executions_deadline", "deadline_at", "id", by="deadline_at"),
+    _sparse("ix_executions_owner", "owner", by="owner"),
+    _sparse("ix_executions_node", "workflow_run_id", "node_id", by="node_id"),
+    Index("ix_executions_job", "job_id", "planned_for", "id"),
+    Index("ix_executions_job_status", "job_id", "status", "planned_for", "id"),
+    Index("ix_executions_status", "status", "id"),
+)
+
+attempts = _table(
+    "attempts",
+    Column("execution_id", Id, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("owner", KEY, nullable=False),
+    Column("started_at", Micros, nullable=False),
+    Column("ended_at", Micros, nullable=False),
+    Column("error", Text),
+    Column("request", Json),
+    Column("request_body", LongText),
+    Column("response_code", Integer),
+    Column("response_headers", Json),
+    Column("response_body", LongText),
+    integer_id=False,
+)
+
+callback_tokens = _table(
+    "callback_tokens",
+    Column("token_hash", KEY, primary_key=True),
+    Column("execution_id", Id, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("expires_at", Micros, nullable=False),
+    Index("ix_callback_tokens_execution", "execution_id", "epoch"),
+    integer_id=False,
+)
+
+callbacks = _table(
+    "callbacks",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("execution_id", Id, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("received_at", Micros, nullable=False),
+    Column("headers", Json, nullable=False),
+    Column("body", LongText, nullable=False),
+    Column("status", String(10), nullable=False),
+    Index("ix_callbacks_execution_id", "execution_id", "id"),
+)
+
+workflow_runs = _table(
+    "workflow_runs",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("workflow_id", Id, nullable=False),
+    Column("workflow_version", Integer, nullable=False),
+    Column("schedule_id", Id),
+    Column("planned_for", Micros),
+    Column("plan_id", Id),
+    Column("tenant_id", String(128)),
+    Column("triggered_by", String(12), nullable=False),
+    Column("status", String(12), nullable=False),
+    # The DAG and the job definitions it started with.
+    Column("snapshot", Json, nullable=False),
+    Column("params", Json),
+    Column("open_nodes", Integer, nullable=False),
+    Column("error", Text),
+    Column("reason", String(255)),
+    Column("deadline_at", Micros),
+    Column("created_at", Micros, nullable=False),
+    Column("started_at", Micros),
+    Column("ended_at", Micros),
+    Column("updated_at", Micros, nullable=False),
+    _sparse("ix_workflow_runs_deadline", "deadline_at", "id", by="deadline_at"),
+    _sparse("ix_workflow_runs_plan", "plan_id", by="plan_id"),
+    Index("ix_workflow_runs_workflow", "workflow_id", "status", "id"),
+    Index("ix_workflow_runs_status", "status", "id"),
+)
+
+plans = _table(
+    "plans",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("name", String(128), nullable=False),
+    Column("status", String(12), nullable=False),
+    Column("spec", Json, nullable=False),
+    Column("max_concurrency", Integer, nullable=False),
+    Column("reason", String(255)),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("started_at", Micros),
+    Column("ended_at", Micros),
+    Column("updated_at", Micros, nullable=False),
+    Index("ix_plans_status", "status", "id"),
+)
+
+idempotency_keys = _table(
+    "idempotency_keys",
+    Column("scope", KEY, primary_key=True),
+    Column("idempotency_key", String(128), primary_key=True),
+    Column("resource_id", Id, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Index("ix_idempotency_keys_created_at", "created_at"),
+    integer_id=False,
+)
+
+locks = _table(
+    "locks",
+    Column("name", String(128), primary_key=True),
+    Column("owner", String(128), nullable=False),
+    # Grows with every new holder; the row is never removed, so that it never begins again.
+    Column("token", BigInteger, nullable=False),
+    Column("expires_at", Micros, nullable=False),
+    integer_id=False,
+)
+
+instances = _table(
+    "instances",
+    Column("id", KEY, primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("version", String(32), nullable=False),
+    Column("roles", String(128), nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("started_at", Micros, nullable=False),
+    Column("heartbeat_at", Micros, nullable=False),
+    Column("expires_at", Micros, nullable=False),
+    Index("ix_instances_status", "status", "expires_at"),
+    integer_id=False,
+)
+
+events = _table(
+    "events",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("type", String(40), nullable=False),
+    Column("at", Micros, nullable=False),
+    Column("subject", String(160), nullable=False),
+    Column("data", Json),
+    Index("ix_events_subject", "subject", "id"),
+)
+
+audit_entries = _table(
+    "audit_entries",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("at", Micros, nullable=False),
+    Column("actor", String(128), nullable=False),
+    Column("address", KEY, nullable=False),
+    Column("request_id", String(128), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(160), nullable=False),
+    Column("reason", Text),
+    Column("data", Json),
+    Index("ix_audit_entries_subject", "subject", "id"),
+)
+
+# The number of each writer's last committed batch: how a writer whose connection broke at COMMIT finds out what happened.
+writers = _table(
+    "writers",
+    Column("id", KEY, primary_key=True),
+    Column("batch", BigInteger, nullable=False),
+    Column("marked_at", Micros, nullable=False),
+    integer_id=False,
+)

@@ -1,0 +1,159 @@
+"""Claiming: what is ready becomes this instance's, never more of a job than its limit allows.
+
+Two instances must not both find a job's last free slot, and the end of a run must not overlook the execution that a claim
+is just about to queue. On a database with row locks, in this order and never waiting for a job:
+
+1. the ready executions, passing over those that another claim has locked;
+2. the rows of their jobs that have a limit, passing over those that another claim is counting;
+3. the rows that hold those jobs' slots, shared: whoever is ending one of them is waited for, or waits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from ksana.domain.clock import to_micros
+from ksana.domain.errors import KsanaError
+from ksana.domain.execution import Claimed, Execution
+from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus
+from ksana.store.requests import ClaimRequest
+from ksana.store.sql import codec
+from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.statements.settling import Moved, apply_moves
+from ksana.store.sql.statements.slots import holders
+from ksana.store.sql.tx import Tx
+
+CLAIM = ExecutionMove(CLAIMABLE, ExecutionStatus.RUNNING)
+PARK = ExecutionMove(frozenset({ExecutionStatus.SCHEDULED}), ExecutionStatus.QUEUED)
+DROP = ExecutionMove(CLAIMABLE, ExecutionStatus.CANCELED)
+LOOKS = (1, 64, 256, 1_024, 4_096)
+"""How many a claim looks at: further each time that it met a full job, so that one such does not hide the others."""
+
+_IDS = columns(id="int")
+_READY = Statement(
+    "SELECT t.* FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
+    " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
+)
+_JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
+_LIMITS = Statement(
+    "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
+    _IDS,
+)
+_CLAIM = update_by_id(
+    "executions",
+    _IDS,
+    status=f"'{CLAIM.target}'",
+    owner=":owner",
+    epoch="t.epoch + 1",
+    attempt="t.attempt + 1",
+    ready_at="NULL",
+    reason="NULL",
+    started_at="COALESCE(t.started_at, :now)",
+    attempt_started_at=":now",
+    updated_at=":now",
+)
+_PARK = update_by_id(
+    "executions", _IDS, status=f"'{PARK.target}'", ready_at="NULL", reason="'concurrency_limit'", updated_at=":now"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    request: ClaimRequest
+    now: datetime
+
+
+def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
+    return [_claim(tx, wish) for wish in wishes]
+
+
+def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
+    claimed: list[Claimed] = []
+    for queue in wish.request.queues:
+        for look in LOOKS:
+            capacity = wish.request.capacity - len(claimed)
+            if capacity <= 0:
+                return claimed
+            look = max(look, capacity)  # noqa: PLW2901
+            ready = tx.query(_READY, queue=queue, now=to_micros(wish.now), look=look)
+            taken, parked = _take(tx, ready, capacity, wish)
+            claimed += taken
+            if not parked or len(ready) < look:
+                break
+    return claimed
+
+
+def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[list[Claimed], list[int]]:
+    if not ready:
+        return [], []
+    jobs = {row.id: row for row in tx.query(_JOBS, _id_rows(row.job_id for row in ready))}
+    ready = _without_deleted(tx, ready, jobs, wish)
+    room = _room(tx, ready, jobs)
+    mine: list[Row[Any]] = []
+    parked: list[int] = []
+    for row in ready:
+        if len(mine) == capacity:
+            break
+        if _fits(row, room):
+            mine.append(row)
+        elif row.job_id in room:
+            parked.append(row.id)
+    if parked:
+        tx.run(_PARK, _id_rows(parked), now=to_micros(wish.now))
+    if mine:
+        tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=to_micros(wish.now))
+    return [Claimed(_running(row, wish), codec.job(jobs[row.job_id])) for row in mine], parked
+
+
+def _without_deleted(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]], wish: Wish) -> list[Row[Any]]:
+    """What was asked for while its job was being deleted does not run."""
+    gone = [row for row in ready if jobs[row.job_id].deleted_at is not None]
+    apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason="job_deleted") for row in gone])
+    return [row for row in ready if jobs[row.job_id].deleted_at is None]
+
+
+def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int, int | None]:
+    """How many more may start of each job: None is any number; a job that another claim is counting is left out."""
+    starting = {row.job_id for row in ready if row.status == ExecutionStatus.SCHEDULED}
+    limited = [job_id for job_id in starting if jobs[job_id].concurrency != ConcurrencyPolicy.PARALLEL]
+    room: dict[int, int | None] = dict.fromkeys(set(jobs) - set(limited))
+    if limited:
+        limits = {row.id: row.max_concurrency for row in tx.query(_LIMITS, _id_rows(limited))}
+        held = holders(tx, list(limits)) if limits else {}
+        room |= {job_id: limit - held[job_id] for job_id, limit in limits.items()}
+    return room
+
+
+def _fits(row: Row[Any], room: dict[int, int | None]) -> bool:
+    if row.status == ExecutionStatus.RETRYING:
+        return True  # it has kept its slot
+    if row.job_id not in room:
+        return False
+    places = room[row.job_id]
+    if places is None:
+        return True
+    room[row.job_id] = places - 1
+    return places > 0
+
+
+def _running(row: Row[Any], wish: Wish) -> Execution:
+    before = codec.execution(row)
+    return replace(
+        before,
+        status=CLAIM.target,
+        owner=wish.request.instance_id,
+        epoch=before.epoch + 1,
+        attempt=before.attempt + 1,
+        ready_at=None,
+        reason=None,
+        started_at=before.started_at or wish.now,
+        updated_at=wish.now,
+    )
+
+
+def _id_rows(ids: Iterable[int]) -> list[tuple[int]]:
+    return [(row_id,) for row_id in sorted(set(ids))]

@@ -1,0 +1,52 @@
+"""Events and audit entries, written with what they tell of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ksana.domain.events import Actor, EventType
+from ksana.store.sql.rows import brief, columns, insert_rows, storable, to_json
+from ksana.store.sql.tx import Tx
+
+_EVENT = columns(type="text", at="int", subject="text", data="text")
+_INSERT_EVENTS = insert_rows("events", _EVENT)
+_AUDIT = columns(
+    at="int", actor="text", address="text", request_id="text", action="text", subject="text", reason="text", data="text"
+)
+_INSERT_AUDIT = insert_rows("audit_entries", _AUDIT)
+
+Happening = tuple[EventType, str, Mapping[str, Any] | None]
+"""What happened, to what (`kind/id`), and the rest."""
+
+
+def record_events(tx: Tx, at: int, happenings: Sequence[Happening]) -> None:
+    if happenings:
+        tx.run(_INSERT_EVENTS, [(kind, at, subject, to_json(data)) for kind, subject, data in happenings])
+
+
+def record_change(tx: Tx, at: int, actor: Actor, happening: Happening) -> None:
+    """A change that somebody asked for: an event, and an audit entry that says who."""
+    record_changes(tx, at, [(actor, happening)])
+
+
+def record_changes(tx: Tx, at: int, changes: Sequence[tuple[Actor, Happening]]) -> None:
+    if changes:
+        record_events(tx, at, [happening for _, happening in changes])
+        tx.run(_INSERT_AUDIT, [_audit_row(at, actor, happening) for actor, happening in changes])
+
+
+def _audit_row(at: int, actor: Actor, happening: Happening) -> tuple[Any, ...]:
+    action, subject, data = happening
+    return (
+        at,
+        fitting(actor.name, 128),
+        fitting(actor.address, 64),
+        fitting(actor.request_id, 128),
+        action,
+        subject,
+        brief(actor.reason),
+        to_json(data),
+    )
+
+
+def fitting(value: str, length: int) -> str:
+    return (storable(value) or "")[:length]

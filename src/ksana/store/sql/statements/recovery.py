@@ -1,0 +1,79 @@
+"""Recovery: what dead instances, and those that left, were running is put back, or failed if it must not run twice."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from ksana.domain.clock import to_micros
+from ksana.domain.errors import KsanaError
+from ksana.domain.events import EventType
+from ksana.domain.instance import InstanceStatus
+from ksana.domain.job import RecoveryRule
+from ksana.domain.states import AttemptStatus, ExecutionMove, ExecutionStatus
+from ksana.store.requests import Recovered
+from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.statements.journal import record_events
+from ksana.store.sql.statements.settling import Moved, apply_moves, attempt_row, record_attempts
+from ksana.store.sql.tx import Tx
+
+_RUNNING = frozenset({ExecutionStatus.RUNNING})
+REQUEUE = ExecutionMove(_RUNNING, ExecutionStatus.SCHEDULED)
+FAIL_LOST = ExecutionMove(_RUNNING, ExecutionStatus.FAILED)
+LOST = "its instance was lost while it ran"
+
+_EXPIRED = Statement(
+    f"SELECT t.id FROM instances t WHERE t.status = '{InstanceStatus.ALIVE}' AND t.expires_at <= {{now}}"
+    " ORDER BY t.id {for_update}"
+)
+_BURY = update_by_id("instances", columns(id="key"), status=f"'{InstanceStatus.DEAD}'")
+# Whoever is not known any more is dead too.
+_ORPHANS = Statement(
+    "SELECT t.* FROM executions t WHERE t.owner IS NOT NULL"
+    f" AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id = t.owner AND i.status = '{InstanceStatus.ALIVE}')"
+    " ORDER BY t.id LIMIT :most {skip_locked}"
+)
+_RULES = Statement("SELECT t.id, t.recovery FROM {rows} {join} jobs t ON t.id = r.id", columns(id="int"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    now: datetime
+    limit: int
+
+
+def recover(tx: Tx, sweeps: list[Sweep]) -> list[Recovered | KsanaError]:
+    return [_recover(tx, sweep) for sweep in sweeps]
+
+
+def _recover(tx: Tx, sweep: Sweep) -> Recovered:
+    at = to_micros(sweep.now)
+    dead = _bury(tx, at)
+    orphans = tx.query(_ORPHANS, most=sweep.limit)
+    at_most_once = _at_most_once(tx, orphans)
+    record_attempts(tx, [attempt_row(row, AttemptStatus.LOST, at, LOST) for row in orphans])
+    failed = [Moved(row, FAIL_LOST.target, at, error=LOST) for row in orphans if row.job_id in at_most_once]
+    requeued = [
+        Moved(row, REQUEUE.target, at, ready_at=row.planned_for or row.created_at)
+        for row in orphans
+        if row.job_id not in at_most_once
+    ]
+    apply_moves(tx, failed + requeued)
+    return Recovered(dead, requeued=len(requeued), failed=len(failed))
+
+
+def _bury(tx: Tx, at: int) -> tuple[str, ...]:
+    dead = tuple(row.id for row in tx.query(_EXPIRED))
+    if dead:
+        tx.run(_BURY, [(instance_id,) for instance_id in dead])
+        record_events(tx, at, [(EventType.INSTANCE_LOST, f"instance/{instance_id}", None) for instance_id in dead])
+    return dead
+
+
+def _at_most_once(tx: Tx, orphans: list[Row[Any]]) -> set[int]:
+    job_ids = sorted({row.job_id for row in orphans if row.job_id is not None})
+    if not job_ids:
+        return set()
+    rules = tx.query(_RULES, [(job_id,) for job_id in job_ids])
+    return {row.id for row in rules if row.recovery == RecoveryRule.FAIL}

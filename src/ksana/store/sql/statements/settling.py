@@ -1,0 +1,251 @@
+"""Settling: an attempt ends, and its execution moves on. The fence is `lock_claims`, and nowhere else."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from ksana.domain.clock import to_micros
+from ksana.domain.errors import KsanaError
+from ksana.domain.events import EventType
+from ksana.domain.execution import Claim
+from ksana.domain.outcome import NO_EVIDENCE, Evidence
+from ksana.domain.states import HOLDS_SLOT, TERMINAL, AttemptStatus, ExecutionMove, ExecutionStatus
+from ksana.store.requests import Ending
+from ksana.store.sql import codec, schema
+from ksana.store.sql.rows import Statement, brief, columns, insert_rows, storable, to_json, update_by_id
+from ksana.store.sql.statements.journal import Happening, fitting, record_events
+from ksana.store.sql.statements.slots import release
+from ksana.store.sql.tx import NO_ROWS, Tx
+
+_RUNNING = frozenset({ExecutionStatus.RUNNING})
+SUCCEED = ExecutionMove(_RUNNING, ExecutionStatus.SUCCESS)
+FAIL = ExecutionMove(_RUNNING, ExecutionStatus.FAILED)
+TIME_OUT = ExecutionMove(_RUNNING, ExecutionStatus.TIMEOUT)
+RETRY = ExecutionMove(_RUNNING, ExecutionStatus.RETRYING)
+AWAIT_CALLBACK = ExecutionMove(_RUNNING, ExecutionStatus.CALLBACK_PENDING)
+HAND_BACK = ExecutionMove(_RUNNING, ExecutionStatus.SCHEDULED)
+
+_LOCK_CLAIMS = Statement(
+    "SELECT t.id, r.epoch AS claimed_epoch, t.job_id, t.epoch, t.attempt, t.owner, t.attempt_started_at, t.planned_for,"
+    " t.created_at"
+    " FROM {rows} {join} executions t {by_id} ON t.id = r.id"
+    f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}' ORDER BY t.id {{for_update}}",
+    columns(id="int", epoch="int"),
+)
+_SETTLED = columns(
+    id="int",
+    status="text",
+    attempt="int",
+    ready_at="int",
+    deadline_at="int",
+    output="text",
+    error="text",
+    reason="text",
+    ended_at="int",
+    updated_at="int",
+)
+_SETTLE = update_by_id(
+    "executions", _SETTLED, owner="NULL", **{name: f"r.{name}" for name, _ in _SETTLED if name != "id"}
+)
+_ATTEMPT = columns(
+    execution_id="int",
+    epoch="int",
+    number="int",
+    status="text",
+    owner="text",
+    started_at="int",
+    ended_at="int",
+    error="text",
+    request="text",
+    request_body="text",
+    response_code="int",
+    response_headers="text",
+    response_body="text",
+)
+_INSERT_ATTEMPTS = insert_rows("attempts", _ATTEMPT)
+
+_CLOSE_ATTEMPT = Statement(
+    "UPDATE attempts SET status = :status, ended_at = :at, error = :error"
+    " WHERE execution_id = :execution_id AND epoch = :epoch"
+)
+_ADD_EVIDENCE = Statement(
+    "UPDATE attempts SET request = :request, request_body = :request_body, response_code = :response_code,"
+    " response_headers = :response_headers, response_body = :response_body"
+    " WHERE execution_id = :execution_id AND epoch = :epoch AND request IS NULL AND response_code IS NULL"
+)
+
+_EVENTS = {
+    ExecutionStatus.RETRYING: EventType.EXECUTION_RETRYING,
+    ExecutionStatus.CALLBACK_PENDING: EventType.EXECUTION_AWAITING_CALLBACK,
+    ExecutionStatus.SCHEDULED: EventType.EXECUTION_RECOVERED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of one attempt and the move that follows from it."""
+
+    ending: Ending
+    move: ExecutionMove
+    attempt: AttemptStatus
+    ready_at: datetime | None = None
+    deadline_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An execution that the transaction has locked, and where it goes."""
+
+    row: Row[Any]
+    target: ExecutionStatus
+    at: int
+    ready_at: int | None = None
+    deadline_at: int | None = None
+    attempt: int | None = None
+    """Its number of attempts from now on, if not the one it has."""
+    error: str | None = None
+    output: Any = None
+    reason: str | None = None
+
+
+def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
+    """Those that are still RUNNING under their epoch, locked until the end of the transaction."""
+    rows = tx.query(_LOCK_CLAIMS, sorted({(claim.execution_id, claim.epoch) for claim in claims}))
+    return {Claim(row.id, row.claimed_epoch): row for row in rows}
+
+
+def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
+    mine = lock_claims(tx, [settlement.ending.claim for settlement in settlements])
+    answers: list[bool | KsanaError] = []
+    moved: list[Moved] = []
+    attempts: list[tuple[Any, ...]] = []
+    for settlement in settlements:
+        # Taken out, so that a second word about the same claim in the same batch comes too late.
+        row = mine.pop(settlement.ending.claim, None)
+        answers.append(row is not None)
+        if row is not None:
+            moved.append(_moved(row, settlement))
+            attempts.append(_attempt_of(row, settlement))
+        elif settlement.move is AWAIT_CALLBACK:
+            _add_evidence(tx, settlement.ending)
+    record_attempts(tx, attempts)
+    apply_moves(tx, moved)
+    return answers
+
+
+def apply_moves(tx: Tx, moved: list[Moved]) -> None:
+    """Writes where locked executions go, tells of it, and gives back the slots of those that ended."""
+    if not moved:
+        return
+    moved = sorted(moved, key=lambda move: move.row.id)
+    tx.run(_SETTLE, [_settled_row(move) for move in moved])
+    at = max(move.at for move in moved)
+    record_events(tx, at, [_happening(move) for move in moved])
+    free = Counter(move.row.job_id for move in moved if move.target not in HOLDS_SLOT and move.row.job_id is not None)
+    release(tx, free, at)
+
+
+def record_attempts(tx: Tx, attempts: list[tuple[Any, ...]]) -> None:
+    if attempts:
+        tx.run(_INSERT_ATTEMPTS, attempts)
+
+
+def end_attempt(tx: Tx, row: Row[Any], status: AttemptStatus, at: int, error: str | None) -> None:
+    """Of one that runs, the attempt is written now; of one that waits for its callback, it is there already."""
+    if row.status == ExecutionStatus.RUNNING:
+        record_attempts(tx, [attempt_row(row, status, at, error)])
+    elif row.status == ExecutionStatus.CALLBACK_PENDING:
+        told = {"status": status.value, "at": at, "error": brief(error)}
+        tx.run(_CLOSE_ATTEMPT, NO_ROWS, execution_id=row.id, epoch=row.epoch, **told)
+
+
+def lock_one(tx: Tx, execution_id: int) -> Row[Any] | None:
+    wanted = select(schema.executions).where(schema.executions.c.id == execution_id)
+    found = tx.core(wanted.with_for_update())
+    return found[0] if found else None
+
+
+def read_one(tx: Tx, execution_id: int) -> Row[Any]:
+    return tx.core(select(schema.executions).where(schema.executions.c.id == execution_id))[0]
+
+
+def attempt_row(
+    row: Row[Any], status: AttemptStatus, ended_at: int, error: str | None, evidence: Evidence = NO_EVIDENCE
+) -> tuple[Any, ...]:
+    return (
+        row.id,
+        row.epoch,
+        row.attempt,
+        status,
+        row.owner,
+        row.attempt_started_at,
+        ended_at,
+        brief(error),
+        to_json(evidence.request) if evidence.request else None,
+        storable(evidence.request_body),
+        evidence.response_code,
+        to_json(evidence.response_headers) if evidence.response_headers else None,
+        storable(evidence.response_body),
+    )
+
+
+def _add_evidence(tx: Tx, ending: Ending) -> None:
+    """The callback came first and ended the attempt: what was sent and answered is still to be told."""
+    evidence = ending.evidence
+    tx.run(
+        _ADD_EVIDENCE,
+        NO_ROWS,
+        execution_id=ending.claim.execution_id,
+        epoch=ending.claim.epoch,
+        request=to_json(evidence.request) if evidence.request else None,
+        request_body=storable(evidence.request_body),
+        response_code=evidence.response_code,
+        response_headers=to_json(evidence.response_headers) if evidence.response_headers else None,
+        response_body=storable(evidence.response_body),
+    )
+
+
+def _attempt_of(row: Row[Any], settlement: Settlement) -> tuple[Any, ...]:
+    ending = settlement.ending
+    return attempt_row(row, settlement.attempt, to_micros(ending.at), ending.error, ending.evidence)
+
+
+def _moved(row: Row[Any], settlement: Settlement) -> Moved:
+    handed_back = settlement.move is HAND_BACK
+    # What is handed back goes before whatever came after it, and its attempt does not count.
+    ready_at = (row.planned_for or row.created_at) if handed_back else codec.micros(settlement.ready_at)
+    return Moved(
+        row,
+        settlement.move.target,
+        to_micros(settlement.ending.at),
+        ready_at=ready_at,
+        deadline_at=codec.micros(settlement.deadline_at),
+        attempt=row.attempt - 1 if handed_back else None,
+        error=settlement.ending.error,
+        output=settlement.ending.output,
+    )
+
+
+def _settled_row(move: Moved) -> tuple[Any, ...]:
+    return (
+        move.row.id,
+        move.target,
+        move.row.attempt if move.attempt is None else move.attempt,
+        move.ready_at,
+        move.deadline_at,
+        to_json(move.output),
+        brief(move.error),
+        fitting(move.reason, 255) if move.reason else None,
+        move.at if move.target in TERMINAL else None,
+        move.at,
+    )
+
+
+def _happening(move: Moved) -> Happening:
+    kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
+    data = {"status": move.target, "attempt": move.row.attempt, "job_id": move.row.job_id}
+    return (kind, f"execution/{move.row.id}", data)

@@ -1,0 +1,292 @@
+"""The SQL store: each verb of the port, handed to the writer or to a reader."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from ksana.domain.clock import Clock, from_micros, to_micros
+from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.events import Actor, Event
+from ksana.domain.execution import Attempt, Claim, Claimed, Execution
+from ksana.domain.instance import Instance, Lease
+from ksana.domain.job import Job
+from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
+from ksana.domain.states import AttemptStatus, ExecutionStatus
+from ksana.store import requests as r
+from ksana.store.sql import reads
+from ksana.store.sql.dialects.base import Dialect
+from ksana.store.sql.errors import Trouble, diagnose, translate
+from ksana.store.sql.filelock import FileLock
+from ksana.store.sql.statements import (
+    callbacks,
+    claiming,
+    cluster,
+    ending,
+    enqueuing,
+    firing,
+    jobs,
+    recovery,
+    schedules,
+    settling,
+)
+from ksana.store.sql.tx import Tx
+from ksana.store.sql.writer import Writer
+
+T = TypeVar("T")
+_MICROSECOND = timedelta(microseconds=1)
+_TOLERATED_SKEW = timedelta(seconds=1)
+
+
+class SqlStore:
+    """Implements `ksana.store.base.Store`. Made by `open_store`."""
+
+    def __init__(
+        self, url: str, dialect: Dialect, clock: Clock, options: r.StoreOptions, lock: FileLock | None = None
+    ) -> None:
+        self._dialect = dialect
+        self._clock = clock
+        self._lock = lock
+        self._writing: Engine = dialect.writing_engine(url, options)
+        self._reading: Engine = dialect.reading_engine(url, options)
+        self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
+        self._closed = False
+        self.writer = Writer(self._writing, dialect, clock, name=secrets.token_hex(16), max_batch=options.max_batch)
+
+    # Definitions ----------------------------------------------------------------------------------------------------
+
+    async def create_job(self, new: r.NewJob) -> Job:
+        return await self.writer.submit(jobs.create, new)
+
+    async def change_job(self, change: r.JobChange) -> Job:
+        return await self.writer.submit(jobs.change, change)
+
+    async def delete_job(self, job_id: int, actor: Actor) -> bool:
+        return await self.writer.submit(jobs.delete, jobs.Deletion(job_id, actor))
+
+    async def job(self, job_id: int) -> Job:
+        return await self._read(lambda tx: reads.job(tx, job_id))
+
+    async def job_by_key(self, key: str) -> Job:
+        return await self._read(lambda tx: reads.job_by_key(tx, key))
+
+    async def jobs(self, filters: r.JobFilter, page: r.PageRequest) -> r.Page[Job]:
+        return await self._read(lambda tx: reads.jobs(tx, filters, page))
+
+    async def create_schedule(self, job_id: int, new: r.NewSchedule, actor: Actor) -> Schedule:
+        return await self.writer.submit(schedules.create, schedules.Creation(job_id, new, actor))
+
+    async def change_schedule(self, change: r.ScheduleChange) -> Schedule:
+        return await self.writer.submit(schedules.change, change)
+
+    async def pause_schedule(self, schedule_id: int, actor: Actor) -> Schedule:
+        return await self.writer.submit(schedules.pause, schedules.Pause(schedule_id, actor))
+
+    async def resume_schedule(self, resumption: r.Resumption) -> Schedule:
+        return await self.writer.submit(schedules.resume, resumption)
+
+    async def park_schedule(self, schedule_id: int, version: int, error: str) -> bool:
+        return await self.writer.submit(schedules.park, schedules.Parking(schedule_id, version, error))
+
+    async def delete_schedule(self, schedule_id: int, actor: Actor) -> bool:
+        return await self.writer.submit(schedules.delete, schedules.Deletion(schedule_id, actor))
+
+    async def schedule(self, schedule_id: int) -> Schedule:
+        return await self._read(lambda tx: reads.schedule(tx, schedule_id))
+
+    async def schedules_of(self, job_id: int) -> Sequence[Schedule]:
+        return await self._read(lambda tx: reads.schedules_of(tx, job_id))
+
+    async def schedules(self, page: r.PageRequest) -> r.Page[Schedule]:
+        return await self._read(lambda tx: reads.schedules(tx, page))
+
+    # Ledger ---------------------------------------------------------------------------------------------------------
+
+    async def due_schedules(self, until: datetime, limit: int) -> r.DueSchedules:
+        return await self._read(lambda tx: reads.due_schedules(tx, until, limit))
+
+    async def next_fire_at(self) -> datetime | None:
+        return await self._read(reads.next_fire_at)
+
+    async def fire(self, firings: Sequence[Firing], now: datetime) -> Sequence[Fired]:
+        if not firings:
+            return []
+        try:
+            return await self.writer.submit(firing.fire, firing.Round(tuple(firings), now))
+        except (StoreUnavailable, StoreFull):
+            raise
+        except Exception as error:  # noqa: BLE001  one bad schedule must not hold up the others
+            if len(firings) == 1:
+                return [Fired(firings[0].schedule_id, lost=True, error=str(error) or type(error).__name__)]
+        middle = len(firings) // 2
+        return [*await self.fire(firings[:middle], now), *await self.fire(firings[middle:], now)]
+
+    async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
+        return await self._read(lambda tx: reads.occurrences(tx, schedule_id, since, until, limit))
+
+    # Queue ----------------------------------------------------------------------------------------------------------
+
+    async def enqueue(self, new: r.NewExecution) -> r.Enqueued:
+        return await self.writer.submit(enqueuing.enqueue, new)
+
+    async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
+        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, claiming.Wish(request, now)))
+        try:
+            return await asyncio.shield(claiming_)
+        except asyncio.CancelledError:
+            # Nobody would run them, and their owner lives: nobody would recover them either.
+            for claimed in await claiming_:
+                await self.hand_back(Claim(claimed.execution.id, claimed.execution.epoch), now)
+            raise
+
+    async def succeed(self, ending: r.Ending) -> bool:
+        return await self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
+
+    async def fail(self, ending: r.Ending) -> bool:
+        return await self._settle(settling.Settlement(ending, settling.FAIL, AttemptStatus.FAILED))
+
+    async def time_out(self, ending: r.Ending) -> bool:
+        return await self._settle(settling.Settlement(ending, settling.TIME_OUT, AttemptStatus.TIMED_OUT))
+
+    async def retry(self, ending: r.Ending, retry_at: datetime, *, timed_out: bool = False) -> bool:
+        status = AttemptStatus.TIMED_OUT if timed_out else AttemptStatus.FAILED
+        return await self._settle(settling.Settlement(ending, settling.RETRY, status, ready_at=retry_at))
+
+    async def await_callback(self, ending: r.Ending, deadline: datetime) -> bool:
+        status = AttemptStatus.AWAITING_CALLBACK
+        return await self._settle(settling.Settlement(ending, settling.AWAIT_CALLBACK, status, deadline_at=deadline))
+
+    async def hand_back(self, claim: Claim, now: datetime) -> bool:
+        ending = r.Ending(claim, now, error="its instance stopped")
+        return await self._settle(settling.Settlement(ending, settling.HAND_BACK, AttemptStatus.HANDED_BACK))
+
+    async def _settle(self, settlement: settling.Settlement) -> bool:
+        return await self.writer.submit(settling.settle, settlement)
+
+    async def cancel(self, execution_id: int, actor: Actor, now: datetime) -> Execution:
+        return await self.writer.submit(ending.cancel, ending.Cancellation(execution_id, actor, now))
+
+    async def still_mine(self, claims: Sequence[Claim]) -> frozenset[Claim]:
+        return await self._read(lambda tx: reads.still_mine(tx, claims))
+
+    async def open_callback(self, callback: r.NewCallback) -> bool:
+        return await self.writer.submit(callbacks.open_callbacks, callback)
+
+    async def report_callback(self, report: r.CallbackReport) -> r.CallbackAnswer:
+        return await self.writer.submit(callbacks.report, report)
+
+    async def expire_callbacks(self, now: datetime, limit: int) -> Sequence[int]:
+        return await self.writer.submit(callbacks.expire_callbacks, callbacks.Expiry(now, limit))
+
+    async def execution(self, execution_id: int) -> Execution:
+        return await self._read(lambda tx: reads.execution(tx, execution_id))
+
+    async def executions(self, filters: r.ExecutionFilter, page: r.PageRequest) -> r.Page[Execution]:
+        return await self._read(lambda tx: reads.executions(tx, filters, page))
+
+    async def attempts(self, execution_id: int) -> Sequence[Attempt]:
+        return await self._read(lambda tx: reads.attempts(tx, execution_id))
+
+    async def queue_position(self, execution_id: int) -> int:
+        return await self._read(lambda tx: reads.queue_position(tx, execution_id))
+
+    async def active_counts(self, job_id: int) -> dict[ExecutionStatus, int]:
+        return await self._read(lambda tx: reads.active_counts(tx, job_id))
+
+    # Cluster --------------------------------------------------------------------------------------------------------
+
+    async def join(self, new: r.NewInstance) -> Instance:
+        return await self.writer.submit(cluster.join, new)
+
+    def beat(self, instance_id: str, lease: timedelta) -> bool:
+        try:
+            with self._writing.begin() as connection:
+                tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
+                return tx.run(cluster.BEAT, id=instance_id, lease=lease // _MICROSECOND) == 1
+        except SQLAlchemyError as error:
+            raise translate(error) from error
+
+    async def leave(self, instance_id: str) -> bool:
+        return await self.writer.submit(cluster.leave, instance_id)
+
+    async def instances(self) -> Sequence[Instance]:
+        return await self._read(reads.instances)
+
+    async def recover(self, now: datetime, limit: int) -> r.Recovered:
+        return await self.writer.submit(recovery.recover, recovery.Sweep(now, limit))
+
+    async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
+        return await self.writer.submit(cluster.acquire, cluster.Acquisition(name, owner, ttl))
+
+    async def renew_lock(self, lease: Lease, ttl: timedelta) -> Lease | None:
+        return await self.writer.submit(cluster.renew, cluster.Renewal(lease, ttl))
+
+    async def release_lock(self, lease: Lease) -> bool:
+        return await self.writer.submit(cluster.release, lease)
+
+    async def lock(self, name: str) -> Lease | None:
+        return await self._read(lambda tx: cluster.held(tx, name))
+
+    # Journal --------------------------------------------------------------------------------------------------------
+
+    async def events(self, after_id: int, limit: int) -> Sequence[Event]:
+        return await self._read(lambda tx: reads.events(tx, after_id, limit))
+
+    async def audit_entries(self, page: r.PageRequest) -> r.Page[r.AuditEntry]:
+        return await self._read(lambda tx: reads.audit_entries(tx, page))
+
+    # The store itself -----------------------------------------------------------------------------------------------
+
+    async def ping(self) -> r.StoreHealth:
+        began = self._clock.monotonic()
+        try:
+            await self._read(lambda tx: tx.now())
+        except KsanaError as error:
+            return r.StoreHealth(
+                reachable=False, latency_seconds=self._clock.monotonic() - began, message=error.message
+            )
+        return r.StoreHealth(reachable=True, latency_seconds=self._clock.monotonic() - began)
+
+    async def diagnose(self) -> Sequence[r.Diagnosis]:
+        return await self._read(self._diagnose)
+
+    def _diagnose(self, tx: Tx) -> list[r.Diagnosis]:
+        skew = abs(from_micros(tx.now()) - self._clock.now())
+        level = "ok" if skew <= _TOLERATED_SKEW else "warn"
+        clock = r.Diagnosis("clock", level, f"{skew.total_seconds():.3f} s from the database's")
+        return [*self._dialect.diagnose(tx.connection), clock]
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(None, self._close)
+
+    def _close(self) -> None:
+        self.writer.close()
+        self._readers.shutdown(wait=True)
+        self._reading.dispose()
+        self._writing.dispose()
+        if self._lock is not None:
+            self._lock.release()
+
+    async def _read(self, question: Callable[[Tx], T]) -> T:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._ask, question)
+
+    def _ask(self, question: Callable[[Tx], T]) -> T:
+        for last_try in (False, True):
+            try:
+                with self._reading.connect() as connection, connection.begin():
+                    return question(Tx(connection, self._dialect, to_micros(self._clock.now())))
+            except SQLAlchemyError as error:
+                # A pooled connection that the server has closed meanwhile: the pool makes a new one.
+                if last_try or diagnose(error) is not Trouble.DISCONNECTED:
+                    raise translate(error) from error
+        raise AssertionError("unreachable")

@@ -1,0 +1,258 @@
+"""Group commit: one thread applies whatever has gathered as one transaction.
+
+While a batch is being committed the next one gathers, so that the size of batches follows the load and nobody waits for a
+timer. Commands that are in a batch together were all asked for before any was answered: they are concurrent, and the
+writer may apply them in any order, all of one kind with one many-row statement.
+
+    callers ── submit ──▶ deque ──▶ [gather] ──▶ BEGIN · handler(kind A) · handler(kind B) · COMMIT ──▶ each is answered
+                                        │                            any error
+                                        └────────────◀── each command alone ◀──┘
+
+A COMMIT whose answer is lost with the connection is looked up: the transaction wrote its batch number into `writers`, and
+whether it is there tells whether the batch was applied. See docs/design/group-commit.md.
+"""
+
+import asyncio
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from ksana.domain.clock import Clock, to_micros
+from ksana.domain.errors import CommitUnknown, KsanaError, StoreBusy, StoreUnavailable
+from ksana.store.sql.dialects.base import Dialect
+from ksana.store.sql.errors import Trouble, diagnose, translate
+from ksana.store.sql.rows import Statement
+from ksana.store.sql.tx import Tx
+
+P = TypeVar("P")
+R = TypeVar("R")
+Handler = Callable[[Tx, list[P]], list[R | KsanaError]]
+"""Applies all commands of one kind; one answer each, in order. An error as an answer fails that command alone."""
+
+TRIES = 4
+_LONGEST_PAUSE_SECONDS = 0.2
+
+_WORTH_ANOTHER_TRY = {
+    Trouble.TRANSIENT,
+    Trouble.DISCONNECTED,
+    Trouble.DUPLICATE,  # the next transaction sees what the other one wrote, and can say what it means
+}
+
+_FORGOTTEN_AFTER = 7 * 86_400_000_000
+_OPEN = Statement("INSERT INTO writers (id, batch, marked_at) VALUES (:writer, :batch, {now})")
+_MARK = Statement("UPDATE writers SET batch = :batch, marked_at = {now} WHERE id = :writer")
+# Locking: a COMMIT that the server is still working on holds the row, and is waited for.
+_MARKED = Statement("SELECT t.batch FROM writers t WHERE t.id = :writer {for_update}")
+_CLOSE = Statement("DELETE FROM writers WHERE id = :writer")
+_FORGET = Statement(f"DELETE FROM writers WHERE marked_at < {{now}} - {_FORGOTTEN_AFTER}")
+
+
+@dataclass(slots=True, eq=False)
+class _Command:
+    handler: Handler[Any, Any]
+    payload: Any
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+
+class Writer:
+    """Owns the one connection that writes."""
+
+    def __init__(self, engine: Engine, dialect: Dialect, clock: Clock, *, name: str, max_batch: int) -> None:
+        self._engine = engine
+        self._dialect = dialect
+        self._clock = clock
+        self._name = name
+        self._max_batch = max_batch
+        self._connection: Connection | None = None
+        self._batch = 0
+        self._commands: deque[_Command] = deque()
+        self._wake = threading.Condition()
+        self._closing = False
+        self._pause = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="ksana-writer", daemon=True)
+
+    def start(self) -> None:
+        """Raises StoreError if the database cannot be written to."""
+        if self._dialect.shared:
+            self._transact(lambda tx: tx.run(_FORGET))
+        else:
+            self._transact(lambda _: None)
+        self._thread.start()
+
+    async def submit(self, handler: Handler[P, R], payload: P) -> R:
+        """Returns after the commit, or raises what went wrong with this command."""
+        loop = asyncio.get_running_loop()
+        command = _Command(handler, payload, loop, loop.create_future())
+        with self._wake:
+            if self._closing:
+                raise StoreUnavailable("the store is closed")
+            self._commands.append(command)
+            self._wake.notify()
+        answer: R = await command.future
+        return answer
+
+    def close(self) -> None:
+        """Commits what has been submitted, then ends the thread and its connection."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        if self._thread.ident is not None:
+            self._thread.join()
+            if self._dialect.shared:
+                self._try_to_forget()
+        self._drop_connection()
+
+    # The thread -------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while batch := self._gather():
+            _answer(self._commit(batch))
+
+    def _gather(self) -> list[_Command]:
+        with self._wake:
+            while not self._commands and not self._closing:
+                self._wake.wait()
+            size = min(len(self._commands), self._max_batch)
+            return [self._commands.popleft() for _ in range(size)]
+
+    def _commit(self, batch: list[_Command]) -> list[tuple[_Command, Any]]:
+        try:
+            return self._transact(lambda tx: _apply(tx, batch))
+        except StoreBusy as error:
+            # One that waits for a lock must not take the others with it.
+            return self._one_by_one(batch) if len(batch) > 1 else [(batch[0], error)]
+        except StoreUnavailable as error:
+            return [(command, error) for command in batch]
+        except Exception as error:  # noqa: BLE001  whatever a command raises is that command's answer
+            if len(batch) == 1:
+                return [(batch[0], error)]
+            return self._one_by_one(batch)
+
+    def _one_by_one(self, batch: list[_Command]) -> list[tuple[_Command, Any]]:
+        return [answer for command in batch for answer in self._commit([command])]
+
+    # One transaction --------------------------------------------------------------------------------------------
+
+    def _transact(self, body: Callable[[Tx], R]) -> R:
+        """Runs `body` in a transaction and commits it; anew after a lost race, or on a new connection if there is one."""
+        for tries in range(1, TRIES + 1):
+            try:
+                return self._transact_once(body)
+            except SQLAlchemyError as error:
+                trouble = diagnose(error)
+                if trouble is Trouble.DISCONNECTED:
+                    self._drop_connection()
+                worth_it = trouble in _WORTH_ANOTHER_TRY and tries < TRIES
+                if not worth_it or (trouble is Trouble.DISCONNECTED and not self._reachable()):
+                    raise translate(error) from error
+                self._pause.wait(random.uniform(0, _LONGEST_PAUSE_SECONDS * tries / TRIES))  # noqa: S311
+        raise AssertionError("unreachable")
+
+    def _transact_once(self, body: Callable[[Tx], R]) -> R:
+        connection = self._connected()
+        transaction = connection.begin()
+        try:
+            tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
+            answer = body(tx)
+            self._mark(tx)
+        except BaseException:
+            transaction.rollback()
+            raise
+        try:
+            transaction.commit()
+        except SQLAlchemyError as error:
+            # Whatever state it is in, the next transaction gets a connection of its own.
+            self._drop_connection()
+            if diagnose(error) is not Trouble.DISCONNECTED or not self._was_committed(error):
+                raise
+        return answer
+
+    def _mark(self, tx: Tx) -> None:
+        """Writes the batch's number, by which it can be found if the answer to its COMMIT is lost."""
+        self._batch += 1
+        if self._dialect.shared:
+            marked = tx.run(_MARK, batch=self._batch, writer=self._name)
+            if not marked:
+                tx.run(_OPEN, batch=self._batch, writer=self._name)
+
+    def _was_committed(self, error: SQLAlchemyError) -> bool:
+        """Whether the transaction whose COMMIT broke is there, by the number that it wrote."""
+        for _ in range(TRIES):
+            try:
+                connection = self._connected()
+                with connection.begin():
+                    marked = Tx(connection, self._dialect, 0).query(_MARKED, writer=self._name)
+                return bool(marked) and marked[0][0] == self._batch
+            except SQLAlchemyError:
+                self._drop_connection()
+                self._pause.wait(_LONGEST_PAUSE_SECONDS)
+        raise CommitUnknown(
+            "the connection broke at COMMIT and the database does not answer: whether this was written is unknown"
+        ) from error
+
+    # The connection ---------------------------------------------------------------------------------------------
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _reachable(self) -> bool:
+        try:
+            self._connected()
+        except SQLAlchemyError:
+            return False
+        return True
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            try:
+                connection.invalidate()
+                connection.close()
+            except SQLAlchemyError:
+                self._engine.dispose()
+
+    def _try_to_forget(self) -> None:
+        try:
+            self._transact(lambda tx: tx.run(_CLOSE, writer=self._name))
+        except KsanaError:
+            return  # the row stays; a writer that opens the database a week later removes it
+
+
+def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
+    kinds: dict[Handler[Any, Any], list[_Command]] = {}
+    for command in batch:
+        kinds.setdefault(command.handler, []).append(command)
+    answers: list[tuple[_Command, Any]] = []
+    for handler, commands in kinds.items():
+        results = handler(tx, [command.payload for command in commands])
+        answers += zip(commands, results, strict=True)
+    return answers
+
+
+def _answer(answers: list[tuple[_Command, Any]]) -> None:
+    """Wakes each event loop once for all its answers."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for command, answer in answers:
+        loops.setdefault(command.loop, []).append((command.future, answer))
+    for loop, pairs in loops.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, pairs)
+
+
+def _resolve(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, answer in pairs:
+        if future.done():
+            continue  # whoever asked has gone away
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

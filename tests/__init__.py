@@ -1,0 +1,1 @@
+"""Ksana's tests. `servers` starts the databases that they need."""

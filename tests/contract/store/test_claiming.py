@@ -1,0 +1,181 @@
+"""Claims: the earliest first, nobody twice, never more of a job than its limit."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from ksana.domain.execution import Claimed
+from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.states import ExecutionStatus
+from ksana.store.requests import ClaimRequest, JobChange
+from tests.contract.store.world import ANNA, World, http_spec, run_sql
+
+
+def ids(claimed: list[Claimed]) -> list[int]:
+    return [item.execution.id for item in claimed]
+
+
+async def test_a_claim_takes_the_earliest_that_are_ready_and_no_more_than_it_has_room_for(world: World) -> None:
+    job = await world.job()
+    made = [await world.enqueue(job) for _ in range(5)]
+    first = await world.claim(2)
+    assert ids(first) == [execution.id for execution in made[:2]]
+    assert [item.execution.epoch for item in first] == [1, 1]
+    assert {item.execution.status for item in first} == {ExecutionStatus.RUNNING}
+    assert first[0].job == job
+    assert ids(await world.claim(10)) == [execution.id for execution in made[2:]]
+
+
+async def test_what_is_not_ready_yet_is_left(world: World) -> None:
+    job = await world.job()
+    await world.enqueue(job)
+    world.clock.advance(timedelta(seconds=-1))
+    assert await world.claim() == []
+
+
+async def test_a_claim_is_stored_with_its_owner_before_it_is_answered(world: World) -> None:
+    claimed = await world.running()
+    assert await world.store.execution(claimed.execution.id) == claimed.execution
+    assert claimed.execution.owner == "one"
+
+
+async def test_a_worker_takes_only_from_its_own_queues(world: World) -> None:
+    ordinary = await world.job()
+    special = await world.job(worker_queue="gpu")
+    await world.enqueue(ordinary)
+    wanted = await world.enqueue(special)
+    claimed = await world.store.claim(ClaimRequest("one", 10, ("gpu",)), world.clock.now())
+    assert [item.execution.id for item in claimed] == [wanted.id]
+    both = await world.store.claim(ClaimRequest("one", 10, ("gpu", "default")), world.clock.now())
+    assert len(both) == 1
+
+
+async def test_concurrent_claims_share_without_overlap(world: World) -> None:
+    job = await world.job()
+    for _ in range(40):
+        await world.enqueue(job)
+    shares = await asyncio.gather(*(world.claim(10, f"instance-{n}") for n in range(6)))
+    taken = [execution_id for share in shares for execution_id in ids(share)]
+    assert len(taken) == len(set(taken)) == 40
+
+
+async def test_a_job_never_runs_more_often_than_its_limit(world: World) -> None:
+    job = await world.job(limit=2)
+    made = [await world.enqueue(job) for _ in range(5)]
+    assert ids(await world.claim()) == [made[0].id, made[1].id]
+    assert await world.claim() == []
+    queued = [await world.store.execution(execution.id) for execution in made[2:]]
+    assert {execution.status for execution in queued} == {ExecutionStatus.QUEUED}
+    assert [await world.store.queue_position(execution.id) for execution in queued] == [0, 1, 2]
+
+
+async def test_the_end_of_a_run_lets_the_oldest_queued_one_start(world: World) -> None:
+    job = await world.job(limit=1)
+    made = [await world.enqueue(job) for _ in range(3)]
+    order = []
+    for _ in made:
+        [claimed] = await world.claim()
+        order.append(claimed.execution.id)
+        newcomer = await world.enqueue(job)
+        await world.store.succeed(world.ending(claimed))
+    assert order == [execution.id for execution in made]
+    assert (await world.store.execution(newcomer.id)).status is not ExecutionStatus.RUNNING
+
+
+async def test_a_run_that_waits_for_its_retry_keeps_its_slot(world: World) -> None:
+    job = await world.job(limit=1)
+    first = await world.running(job)
+    second = await world.enqueue(job)
+    await world.store.retry(world.ending(first), world.clock.now() + timedelta(seconds=10))
+    assert await world.claim() == []
+    world.clock.advance(timedelta(seconds=10))
+    assert ids(await world.claim()) == [first.execution.id]
+    assert (await world.store.execution(second.id)).status is ExecutionStatus.QUEUED
+
+
+async def test_a_run_that_waits_for_its_callback_keeps_its_slot(world: World) -> None:
+    job = await world.job(limit=1)
+    first = await world.running(job)
+    await world.enqueue(job)
+    await world.store.await_callback(world.ending(first), world.clock.now() + timedelta(seconds=10))
+    assert await world.claim() == []
+
+
+async def test_a_full_job_does_not_hide_the_others(world: World) -> None:
+    full = await world.job(limit=1)
+    for _ in range(30):
+        await world.enqueue(full)
+    other = await world.enqueue(await world.job())
+    first, second = await world.claim(2)
+    assert first.job.id == full.id
+    assert second.execution.id == other.id
+
+
+async def test_a_raised_limit_counts_at_once(world: World) -> None:
+    job = await world.job(limit=1)
+    for _ in range(4):
+        await world.enqueue(job)
+    assert len(await world.claim()) == 1
+    raised = http_spec(job.spec.name, concurrency=ConcurrencyPolicy.QUEUE, max_concurrency=3)
+    await world.store.change_job(JobChange(job.id, raised, actor=ANNA))
+    assert len(await world.claim()) == 2
+
+
+async def test_a_lowered_limit_counts_at_once(world: World) -> None:
+    job = await world.job(limit=3)
+    for _ in range(3):
+        await world.enqueue(job)
+    lowered = http_spec(job.spec.name, concurrency=ConcurrencyPolicy.QUEUE, max_concurrency=1)
+    await world.store.change_job(JobChange(job.id, lowered, actor=ANNA))
+    assert len(await world.claim()) == 1
+
+
+async def test_a_claim_that_is_cancelled_hands_back_what_it_took(world: World) -> None:
+    await world.enqueue(await world.job())
+    claiming = asyncio.ensure_future(world.claim())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    claiming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+    [claimed] = await world.claim(1, "two")
+    assert (claimed.execution.owner, claimed.execution.attempt) == ("two", 1)
+
+
+async def test_what_was_asked_for_while_its_job_was_deleted_does_not_run(world: World, url: str) -> None:
+    job = await world.job()
+    await world.store.delete_job(job.id, ANNA)
+    made = await world.enqueue(await world.job())
+    # As if it had been asked for in the instant of the deletion.
+    run_sql(url, f"UPDATE executions SET job_id = {job.id} WHERE id = {made.id}")
+    assert await world.claim() == []
+    execution = await world.store.execution(made.id)
+    assert (execution.status, execution.reason) == (ExecutionStatus.CANCELED, "job_deleted")
+
+
+async def test_a_parallel_job_ignores_its_limit(world: World) -> None:
+    job = await world.job(max_concurrency=1, concurrency=ConcurrencyPolicy.PARALLEL)
+    for _ in range(3):
+        await world.enqueue(job)
+    assert len(await world.claim()) == 3
+
+
+async def test_claims_and_ends_of_a_limited_job_at_once_lose_nothing(world: World) -> None:
+    job = await world.job(limit=2)
+    for _ in range(20):
+        await world.enqueue(job)
+    done: list[int] = []
+    running: list[Claimed] = await world.claim()
+    for _ in range(100):
+        if len(done) == 20:
+            break
+        ends = [asyncio.ensure_future(world.store.succeed(world.ending(item))) for item in running]
+        claims = await asyncio.gather(world.claim(5, "one"), world.claim(5, "two"))
+        assert all(await asyncio.gather(*ends))
+        done += ids(running)
+        running = [item for claimed in claims for item in claimed]
+        assert len(running) <= 2
+        if not running:
+            running = await world.claim()
+    assert len(done) == len(set(done)) == 20

@@ -1,0 +1,135 @@
+"""The schema: all revisions together are the tables that the code declares, on every database."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, inspect, text
+
+from ksana.domain.errors import SchemaMismatch
+from ksana.store.sql import migrate, open_store
+from ksana.store.sql import schema as declared
+from ksana.store.sql.dialects import dialect_of
+from ksana.store.sql.migrations import __file__ as migrations_file
+from tests.clock import FakeClock
+from tests.contract.store.conftest import OPTIONS
+
+
+def engine_of(url: str) -> Engine:
+    return dialect_of(url).writing_engine(url, OPTIONS)
+
+
+def shape(engine: Engine) -> dict[str, object]:
+    """Everything that the database says about its tables, in an order that does not depend on it."""
+    inspector = inspect(engine)
+    return {
+        table: {
+            "columns": [
+                (c["name"], str(c["type"]), c["nullable"], str(c["default"])) for c in inspector.get_columns(table)
+            ],
+            "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+            "unique": sorted((str(u["name"]), u["column_names"]) for u in inspector.get_unique_constraints(table)),
+            "indexes": sorted(
+                (
+                    str(i["name"]),
+                    i["column_names"],
+                    i["unique"],
+                    [f"{k}={v}" for k, v in sorted(i.get("dialect_options", {}).items())],
+                )
+                for i in inspector.get_indexes(table)
+            ),
+            "foreign keys": sorted(
+                (str(f["constrained_columns"]), f["referred_table"]) for f in inspector.get_foreign_keys(table)
+            ),
+            "options": str(sorted(inspector.get_table_options(table).items())),
+        }
+        for table in sorted(set(inspector.get_table_names()) - {"alembic_version"})
+    }
+
+
+def test_a_migrated_database_is_what_the_tables_declare(url: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    migrated = shape(engine)
+    with engine.begin() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), declared.metadata) == []
+        declared.metadata.drop_all(connection)
+        declared.metadata.create_all(connection)
+    assert shape(engine) == migrated
+    engine.dispose()
+
+
+def test_the_program_knows_its_newest_revision() -> None:
+    assert ScriptDirectory(str(Path(migrations_file).parent)).get_current_head() == migrate.HEAD
+
+
+def test_an_empty_database_is_seen_as_such_and_left_alone(url: str, back_end: str, tmp_path: Path) -> None:
+    assert migrate.status(url, OPTIONS).state == "empty"
+    assert back_end != "sqlite" or list(tmp_path.iterdir()) == []
+    with pytest.raises(SchemaMismatch, match="ksana migrate"):
+        open_store(url, options=OPTIONS, clock=FakeClock())
+
+
+def test_migrating_again_changes_nothing(url: str) -> None:
+    assert migrate.upgrade(url, OPTIONS) == (None, migrate.HEAD)
+    assert migrate.status(url, OPTIONS).state == "current"
+    assert migrate.upgrade(url, OPTIONS) == (migrate.HEAD, migrate.HEAD)
+
+
+def test_a_schema_from_a_later_program_is_refused_by_name(url: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    for attempt in (lambda: migrate.upgrade(url, OPTIONS), lambda: open_store(url, options=OPTIONS, clock=FakeClock())):
+        with pytest.raises(SchemaMismatch, match=r"9999.*upgrade Ksana"):
+            attempt()
+
+
+def test_a_migration_that_was_killed_half_way_goes_on(url: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    whole = shape(engine)
+    with engine.begin() as connection:
+        # As MySQL leaves it when the process dies: some tables are there, the revision is not.
+        connection.execute(text("DELETE FROM alembic_version"))
+        connection.execute(text("DROP TABLE events"))
+        connection.execute(text("DROP TABLE attempts"))
+    migrate.upgrade(url, OPTIONS)
+    assert shape(engine) == whole
+    engine.dispose()
+
+
+@pytest.mark.parametrize("back_end", ["postgresql", "mysql"], indirect=True)
+def test_several_processes_that_migrate_at_once_end_with_one_schema(url: str) -> None:
+    errors: list[BaseException] = []
+
+    def upgrade() -> None:
+        try:
+            migrate.upgrade(url, OPTIONS)
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=upgrade) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert migrate.status(url, OPTIONS).state == "current"
+
+
+def test_the_comparison_would_notice_a_missing_index(url: str) -> None:
+    """The comparison above would notice a difference: an index less is one."""
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    whole = shape(engine)
+    on_table = " ON events" if engine.dialect.name in {"mysql", "mariadb"} else ""
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP INDEX ix_events_subject{on_table}"))
+    assert shape(engine) != whole
+    engine.dispose()

@@ -1,0 +1,93 @@
+"""The server goes away and comes back: nobody hangs, nothing is lost that was answered, and the store goes on by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ksana.domain.errors import StoreUnavailable
+from ksana.store.requests import NewExecution, StoreOptions
+from ksana.store.sql import migrate, open_store
+from ksana.store.sql.store import SqlStore
+from tests.clock import FakeClock
+from tests.conftest import StartPrivate
+from tests.contract.store.world import World
+from tests.servers.base import Server
+from tests.servers.mysql import MySqlServer
+from tests.servers.postgresql import PostgresServer
+
+OPTIONS = StoreOptions(readers=2)
+BOTH = [
+    pytest.param("private_postgres", marks=pytest.mark.postgresql, id="postgresql"),
+    pytest.param("private_mysql", marks=pytest.mark.mysql, id="mysql"),
+]
+
+
+@pytest.fixture(params=BOTH)
+def server(request: pytest.FixtureRequest) -> Server:
+    start: StartPrivate[PostgresServer | MySqlServer] = request.getfixturevalue(request.param)
+    return start(durable=True)
+
+
+@pytest.fixture
+async def store(server: Server, clock: FakeClock) -> AsyncIterator[SqlStore]:
+    url = server.create_database()
+    migrate.upgrade(url, OPTIONS)
+    opened = open_store(url, options=OPTIONS, clock=clock)
+    yield opened
+    await opened.close()
+
+
+async def test_a_server_that_is_killed_is_an_answer_and_not_a_wait(server: Server, world: World) -> None:
+    job = await world.job()
+    server.kill()
+    with pytest.raises(StoreUnavailable):
+        await world.enqueue(job)
+    with pytest.raises(StoreUnavailable):
+        await world.store.job(job.id)
+    with pytest.raises(StoreUnavailable):
+        await asyncio.to_thread(world.store.beat, "one", OPTIONS.connect_timeout)
+    health = await world.store.ping()
+    assert not health.reachable
+    assert health.message
+
+
+async def test_the_store_goes_on_when_the_server_is_back(server: Server, world: World) -> None:
+    job = await world.job()
+    before = [await world.enqueue(job) for _ in range(20)]
+    server.kill()
+    with pytest.raises(StoreUnavailable):
+        await world.enqueue(job)
+    server.start()
+    after = await world.enqueue(job)
+    claimed = await world.claim(100)
+    assert [item.execution.id for item in claimed] == [execution.id for execution in (*before, after)]
+    assert (await world.store.ping()).reachable
+
+
+async def test_a_restart_between_two_commands_goes_unnoticed(server: Server, world: World) -> None:
+    job = await world.job()
+    await world.store.job(job.id)
+    server.restart()
+    await world.enqueue(job)
+    assert (await world.store.job(job.id)).id == job.id
+
+
+async def test_what_was_answered_while_the_server_dies_is_there_afterwards(server: Server, world: World) -> None:
+    job = await world.job()
+    new = NewExecution(job_id=job.id, ready_at=world.clock.now())
+
+    async def ask() -> int | None:
+        try:
+            return (await world.store.enqueue(new)).execution.id
+        except StoreUnavailable:
+            return None
+
+    asked = [asyncio.ensure_future(ask()) for _ in range(200)]
+    await asyncio.wait(asked[:1])
+    await asyncio.to_thread(server.kill)
+    answers = {execution_id for execution_id in await asyncio.gather(*asked) if execution_id is not None}
+    server.start()
+    claimed = await world.claim(1_000)
+    assert answers <= {item.execution.id for item in claimed}
+    assert answers

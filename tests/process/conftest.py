@@ -1,0 +1,150 @@
+"""Ksana as a process of its own, and what it says."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import httpx2
+import pytest
+
+PATIENCE = 30.0
+"""Seconds after which a process that says nothing counts as stuck; nothing waits this long when all is well."""
+COMMAND = [sys.executable, "-m", "ksana.cli.main"]
+BYTECODE = Path(__file__).parents[2] / ".pytest_cache" / "bytecode"
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What the process sees: nothing of this shell's settings. Compiled modules are kept: to compile them takes seconds."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(BYTECODE), **given}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def ksana(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
+    """Runs a command to its end."""
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        env=environment(env or {}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@dataclass
+class Serving:
+    """`ksana serve`, on a free port."""
+
+    process: "subprocess.Popen[str]"
+    said: "queue.Queue[str | None]" = field(default_factory=queue.Queue)
+    lines: list[str] = field(default_factory=list)
+    written: threading.Condition = field(default_factory=threading.Condition)
+    base: str = ""
+    _readers: list[threading.Thread] = field(default_factory=list)
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for target, stream in ((self._read_said, self.process.stdout), (self._read_lines, self.process.stderr)):
+            reader = threading.Thread(target=target, args=(stream,))
+            reader.start()
+            self._readers.append(reader)
+
+    def wait_ready(self) -> "Serving":
+        """Until it has said where it is."""
+        while not self.base:
+            text = self.said.get(timeout=PATIENCE)
+            if text is None:
+                raise AssertionError(f"it ended with {self.process.wait(PATIENCE)}: {self.lines}")
+            if "API:" in text:
+                self.base = text.split()[-1].removesuffix("/api/v1")
+        return self
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        return httpx2.get(self.base + path, headers=headers, timeout=PATIENCE)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Signals it and waits; its exit code."""
+        self.process.send_signal(how)
+        code = self.process.wait(PATIENCE)
+        self.close()
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def wait_logged(self, action: str) -> None:
+        """Until its log has a line with that action."""
+        with self.written:
+            found = self.written.wait_for(lambda: any(line["action"] == action for line in self.log()), PATIENCE)
+        assert found, self.lines
+
+    def log(self) -> list[dict[str, Any]]:
+        """Its log so far; every line must be JSON."""
+        return [json.loads(line) for line in self.lines]
+
+    def _read_said(self, stream: IO[str]) -> None:
+        for line in stream:
+            self.said.put(line)
+        self.said.put(None)
+
+    def _read_lines(self, stream: IO[str]) -> None:
+        for line in stream:
+            with self.written:
+                self.lines.append(line)
+                self.written.notify_all()
+
+
+Serve = Callable[..., Serving]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts `ksana serve` with the data directory `data` below the test's own, and waits until it is ready unless told
+    not to; all end with the test."""
+    started: list[Serving] = []
+
+    def start(*arguments: str, env: Mapping[str, str] | None = None, ready: bool = True) -> Serving:
+        process = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", *arguments],
+            cwd=tmp_path,
+            env=environment(env or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        serving = Serving(process)
+        started.append(serving)
+        serving.read()
+        return serving.wait_ready() if ready else serving
+
+    yield start
+    for serving in started:
+        serving.close()
