@@ -4,11 +4,13 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from ksana.domain.execution import Claimed
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import ClaimRequest, JobChange
+from ksana.store.sql.store import SqlStore
 from tests.contract.store.world import ANNA, World, http_spec, run_sql
 
 
@@ -179,3 +181,34 @@ async def test_claims_and_ends_of_a_limited_job_at_once_lose_nothing(world: Worl
         if not running:
             running = await world.claim()
     assert len(done) == len(set(done)) == 20
+
+
+BLOCKED = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+    "mysql": "SELECT count(*) FROM information_schema.innodb_trx x JOIN information_schema.processlist p"
+    " ON p.id = x.trx_mysql_thread_id WHERE x.trx_state = 'LOCK WAIT' AND p.db = database()",
+}
+
+
+async def until_a_lock_is_waited_for(url: str, back_end: str) -> None:
+    async with asyncio.timeout(10):
+        while run_sql(url, BLOCKED[back_end])[0][0] == 0:  # noqa: ASYNC110 - a server's view has no event
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("back_end", ["postgresql", "mysql"], indirect=True)
+@pytest.mark.parametrize(
+    ("before", "after"), [("RUNNING", "RETRYING"), ("RETRYING", "RUNNING"), ("RUNNING", "CALLBACK_PENDING")]
+)
+async def test_a_run_that_changes_its_state_while_it_is_counted_keeps_its_slot(
+    world: World, store: SqlStore, url: str, back_end: str, before: str, after: str
+) -> None:
+    job = await world.job(limit=1)
+    held = await world.running(job)
+    run_sql(url, f"UPDATE executions SET status = '{before}' WHERE id = {held.execution.id}")
+    await world.enqueue(job)
+    with store._reading.begin() as rival:
+        rival.execute(text(f"UPDATE executions SET status = '{after}' WHERE id = {held.execution.id}"))
+        claiming = asyncio.create_task(world.claim())
+        await until_a_lock_is_waited_for(url, back_end)
+    assert await claiming == []

@@ -20,6 +20,7 @@ STATEMENTS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "the jobs of what is ready": (claiming._JOBS, {"rows": PAIRS}),
     "their limits": (claiming._LIMITS, {"rows": PAIRS}),
     "who holds their slots": (slots._HOLDERS, {"rows": json.dumps(slots.job_states([1, 2], HOLDS_SLOT))}),
+    "whether they still do": (slots._STILL_HOLDING, {"rows": PAIRS}),
     "who is queued": (slots._OLDEST_QUEUED, {"job_id": 1, "places": 2}),
     "which jobs have a queue": (slots._WITH_QUEUE, {"rows": PAIRS}),
     "how much is active": (enqueuing._ACTIVE_COUNTS, {"rows": json.dumps(slots.job_states([1, 2], ACTIVE))}),

@@ -23,13 +23,19 @@ def status_list(statuses: frozenset[ExecutionStatus]) -> str:
     return ", ".join(f"'{status}'" for status in sorted(statuses))
 
 
+# Found first and locked after, by a key that never moves. In one locking read, a row that another transaction takes from one
+# of these states to another while it is waited for is in neither: PostgreSQL tests it again with the state it had, and MySQL
+# has passed the part of the index where it now stands. Nothing can join them in between: that needs the lock of the job.
+_HOLDERS = Statement(
+    "SELECT t.id FROM {rows} {join} executions t {by_job_status} ON t.job_id = r.id AND t.status = r.status ORDER BY t.id",
+    JOB_STATES,
+)
 # The share locks make the end of a run, which frees a slot, and the claim that finds none free wait for each other: else the
 # claim could queue an execution just after the last one who would wake it had looked.
-_HOLDERS = Statement(
-    "SELECT t.job_id, t.id FROM {rows} {join} executions t {by_job_status}"
-    " ON t.job_id = r.id AND t.status = r.status"
-    " ORDER BY t.id {for_share}",
-    JOB_STATES,
+_STILL_HOLDING = Statement(
+    "SELECT t.job_id, t.id FROM {rows} {join} executions t {by_id} ON t.id = r.id"
+    f" WHERE t.status IN ({status_list(HOLDS_SLOT)}) ORDER BY t.id {{for_share}}",
+    _IDS,
 )
 _WITH_QUEUE = Statement(
     "SELECT r.id FROM {rows} WHERE EXISTS (SELECT 1 FROM executions q"
@@ -55,8 +61,10 @@ def holders(tx: Tx, job_ids: list[int]) -> dict[int, int]:
     """How many of each job's executions hold a slot, counted from the rows themselves, which stay as they are until the end
     of this transaction."""
     counts = dict.fromkeys(job_ids, 0)
-    for row in tx.query(_HOLDERS, job_states(job_ids, HOLDS_SLOT)):
-        counts[row.job_id] += 1
+    found = [(row.id,) for row in tx.query(_HOLDERS, job_states(job_ids, HOLDS_SLOT))]
+    if found:
+        for row in tx.query(_STILL_HOLDING, found):
+            counts[row.job_id] += 1
     return counts
 
 
