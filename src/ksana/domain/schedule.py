@@ -50,6 +50,7 @@ __all__ = [
     "latest_instants",
     "next_instant",
     "next_instants",
+    "passed_over",
 ]
 
 MAX_FIRES = 1_000
@@ -100,6 +101,17 @@ def decide_fire(spec: ScheduleSpec, schedule_id: int, cursor: datetime, now: dat
         # One instant, on time: nearly every decision, at a quarter of the cost of those below.
         return _decision(spec, schedule_id, following, fires=(first,))
     return _decide_many(spec, schedule_id, first, now)
+
+
+def passed_over(spec: ScheduleSpec, cursor: datetime | None, now: datetime, reason: str) -> SkippedRange | None:
+    """The instants from `cursor` to `now`, which are not to be run for that reason; None if there are none."""
+    if cursor is None or cursor > now:
+        return None
+    count = count_instants(spec, cursor - TICK, now)
+    if count == 0:
+        return None
+    first, last = next_instant(spec, cursor - TICK), latest_instants(spec, cursor - TICK, now, 1)
+    return SkippedRange(first or cursor, last[-1], count, OccurrenceOutcome.SKIPPED, reason)
 
 
 def _decide_many(spec: ScheduleSpec, schedule_id: int, first: datetime, now: datetime) -> FireDecision:

@@ -13,7 +13,7 @@ A verb is one transition, applied in one transaction; its docstring names the st
 Failures common to all: StoreUnavailable (nothing was written, unless the message says that this is unknown), StoreFull.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -33,6 +33,7 @@ from ksana.store.requests import (
     Ending,
     Enqueued,
     ExecutionFilter,
+    Figures,
     JobChange,
     JobFilter,
     NewCallback,
@@ -42,6 +43,9 @@ from ksana.store.requests import (
     NewSchedule,
     Page,
     PageRequest,
+    Purged,
+    PurgeRequest,
+    ReceivedCallback,
     Recovered,
     Resumption,
     ScheduleChange,
@@ -56,8 +60,8 @@ class Definitions(Protocol):
         """A job, and its schedule if it has one. NameTaken, IdTaken."""
 
     async def change_job(self, change: JobChange) -> Job:
-        """The whole new spec; version + 1, or no change at all if it is the same. A raised limit starts queued runs at once.
-        NotFound, NameTaken, VersionMismatch."""
+        """The whole new spec with the steps of its schedules; version + 1, or no change at all if there are no steps and the
+        spec is the same. A raised limit starts queued runs at once. NotFound, NameTaken, VersionMismatch."""
 
     async def delete_job(self, job_id: int, actor: Actor) -> bool:
         """The job and its schedules are gone from every list; SCHEDULED, QUEUED and RETRYING runs are CANCELED, what runs may
@@ -95,8 +99,11 @@ class Definitions(Protocol):
     async def schedule(self, schedule_id: int) -> Schedule:
         """NotFound if there is none, or it was deleted."""
 
-    async def schedules_of(self, job_id: int) -> Sequence[Schedule]:
-        """The schedules of a job, by id."""
+    async def schedule_by_key(self, key: str) -> Schedule:
+        """NotFound if there is none, or it was deleted."""
+
+    async def schedules_of(self, job_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
+        """The schedules of each of these jobs, by id; a job without any is left out."""
 
     async def schedules(self, page: PageRequest) -> Page[Schedule]:
         """All schedules, by id."""
@@ -119,6 +126,9 @@ class Ledger(Protocol):
 
     async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
         """The ledger of one schedule with since ≤ planned < until, in order."""
+
+    async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
+        """The newest row of each of these schedules' ledgers; a schedule that has none is left out."""
 
 
 class Queue(Protocol):
@@ -175,14 +185,26 @@ class Queue(Protocol):
     async def executions(self, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
         """Newest first: of a job by what they were planned for, else by id."""
 
+    async def last_ended(self, job_ids: Sequence[int]) -> Mapping[int, Execution]:
+        """Of each of these jobs, the run that has ended and is for the latest instant; a job that has none is left out."""
+
+    async def next_ready_at(self, queues: Sequence[str]) -> datetime | None:
+        """When the next execution of these queues can be claimed; it may have passed."""
+
     async def attempts(self, execution_id: int) -> Sequence[Attempt]:
         """Its attempts that have ended, in order."""
+
+    async def callbacks(self, execution_id: int) -> Sequence[ReceivedCallback]:
+        """The reports that came in for it, in order, at most 1,000."""
 
     async def queue_position(self, execution_id: int) -> int:
         """How many of its job's queued runs go before it; 0 if it is not QUEUED."""
 
     async def active_counts(self, job_id: int) -> dict[ExecutionStatus, int]:
         """How many of the job's executions are in each state that has not ended."""
+
+    async def figures(self) -> Figures:
+        """How many jobs there are, and how many executions in each state that has not ended."""
 
 
 class Cluster(Protocol):
@@ -226,8 +248,15 @@ class Journal(Protocol):
         """Events with a greater id, in order. Where several instances write, one may appear after another with a greater id:
         who must not miss any asks again from a little further back."""
 
+    async def events_of(self, subject: str, limit: int) -> Sequence[Event]:
+        """What happened to one thing (`kind/id`), in order."""
+
     async def audit_entries(self, page: PageRequest) -> Page[AuditEntry]:
         """Newest first."""
+
+    async def purge(self, request: PurgeRequest) -> Purged:
+        """Removes what has been kept long enough: ended runs with their attempts, callbacks and idempotency keys, rows of the
+        ledger, events, instances that are gone. Never anything that has not ended."""
 
 
 class Store(Definitions, Ledger, Queue, Cluster, Journal, Protocol):

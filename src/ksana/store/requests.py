@@ -92,6 +92,8 @@ class NewSchedule:
     """Its first instant, worked out by the caller; None if it has none."""
     paused: bool = False
     input: Mapping[str, Any] = field(default_factory=dict)
+    passed: SkippedRange | None = None
+    """Instants that were over when it was made, and are not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +101,6 @@ class NewJob:
     key: str
     spec: JobSpec
     schedule: NewSchedule | None = None
-    actor: Actor = SYSTEM
-
-
-@dataclass(frozen=True, slots=True)
-class JobChange:
-    job_id: int
-    spec: JobSpec
-    expected_version: int | None = None
     actor: Actor = SYSTEM
 
 
@@ -132,6 +126,25 @@ class Resumption:
     next_planned_for: datetime | None
     passed: SkippedRange | None = None
     actor: Actor = SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Pausing:
+    schedule_id: int
+
+
+ScheduleStep = NewSchedule | ScheduleChange | Pausing | Resumption
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """The whole new spec of a job, and what follows for its schedules, in this order and in the same transaction."""
+
+    job_id: int
+    spec: JobSpec
+    expected_version: int | None = None
+    actor: Actor = SYSTEM
+    steps: tuple[ScheduleStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +238,55 @@ class CallbackAnswer:
 
     execution: Execution
     accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCallback:
+    """A report as it came in: RECEIVED if it moved its execution, IGNORED if it came too late."""
+
+    id: int
+    execution_id: int
+    received_at: datetime
+    headers: Mapping[str, str]
+    body: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much there is of what changes by itself."""
+
+    jobs_enabled: int
+    jobs_disabled: int
+    active: Mapping[ExecutionStatus, int]
+    """Executions in each state that has not ended; a state that is missing has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """What may go: whatever ended, or was recorded, before `before`; of each job's runs also all but the newest `keep`."""
+
+    before: datetime
+    keep: int
+    limit: int = 500
+    """How many rows of a kind one call removes."""
+    after_job: int = 0
+    """Jobs and schedules are looked at in portions: those that follow these ids."""
+    after_schedule: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What one call removed, and where the next one goes on; `done` when every job and schedule has been looked at and
+    nothing was left over."""
+
+    runs: int = 0
+    instants: int = 0
+    events: int = 0
+    instances: int = 0
+    after_job: int = 0
+    after_schedule: int = 0
+    done: bool = True
 
 
 @dataclass(frozen=True, slots=True)

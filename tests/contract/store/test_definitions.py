@@ -102,14 +102,14 @@ async def test_a_job_comes_back_with_every_field_as_it_was_defined(world: World)
     assert await world.store.job(created.id) == created
     assert await world.store.job_by_key("own-key.1") == created
     assert (await world.store.jobs(JobFilter(), ALL)).items == [created]
-    assert await world.store.schedules_of(created.id) == []
+    assert await world.schedules_of(created) == []
 
 
 async def test_a_job_and_its_schedule_are_made_together(world: World) -> None:
     spec = SCHEDULE_SPECS["cron"]
     new = new_schedule(spec, "its-schedule", input={"who": UNICODE})
     job = await world.store.create_job(NewJob("job", http_spec("with schedule"), new, ANNA))
-    [schedule] = await world.store.schedules_of(job.id)
+    [schedule] = await world.schedules_of(job)
     assert (schedule.id, schedule.key, schedule.job_id, schedule.spec, schedule.input) == (
         1,
         "its-schedule",
@@ -273,7 +273,7 @@ async def test_deleting_a_job_cancels_what_has_not_started_and_keeps_the_rest(wo
 async def test_a_deleted_job_is_gone_from_everywhere_and_its_name_and_key_are_free(world: World) -> None:
     new = NewJob("key", http_spec("name"), new_schedule(once(world), "schedule-key"), ANNA)
     job = await world.store.create_job(new)
-    [schedule] = await world.store.schedules_of(job.id)
+    [schedule] = await world.schedules_of(job)
     kept = await world.job(name="kept")
     assert await world.store.delete_job(job.id, ANNA)
     for question in (
@@ -289,7 +289,7 @@ async def test_a_deleted_job_is_gone_from_everywhere_and_its_name_and_key_are_fr
         await world.enqueue(job)
     assert (await world.store.jobs(JobFilter(), ALL)).items == [kept]
     assert (await world.store.schedules(ALL)).total == 0
-    assert await world.store.schedules_of(job.id) == []
+    assert await world.schedules_of(job) == []
     assert await world.store.next_fire_at() is None
     assert not await world.store.delete_job(job.id, ANNA)
     again = await world.store.create_job(replace(new, schedule=new_schedule(once(world), "new-key")))
@@ -373,7 +373,7 @@ async def test_a_schedule_comes_back_with_every_field_as_it_was_defined(world: W
         )
         assert await world.store.schedule(created.id) == created
         made.append(created)
-    assert await world.store.schedules_of(job.id) == made
+    assert await world.schedules_of(job) == made
     assert (await world.store.schedules(ALL)).items == made
 
 
@@ -518,7 +518,7 @@ async def test_a_deleted_schedule_fires_no_more_and_its_ledger_stays(world: Worl
     assert await world.store.delete_schedule(schedule.id, ANNA)
     assert not await world.store.delete_schedule(schedule.id, ANNA)
     assert [row.outcome for row in await world.ledger(schedule)] == [OccurrenceOutcome.FIRED]
-    assert await world.store.schedules_of(job.id) == [kept]
+    assert await world.schedules_of(job) == [kept]
     assert (await world.store.schedules(ALL)).items == [kept]
     assert await world.store.next_fire_at() == kept.next_fire_at
 

@@ -98,6 +98,9 @@ class World:
         claim = claimed if isinstance(claimed, Claim) else claim_of(claimed)
         return Ending(claim, self.clock.now(), **changes)
 
+    async def schedules_of(self, job: Job) -> list[Schedule]:
+        return list((await self.store.schedules_of([job.id])).get(job.id, []))
+
     async def status(self, execution_id: int) -> ExecutionStatus:
         return (await self.store.execution(execution_id)).status
 

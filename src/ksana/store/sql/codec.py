@@ -19,7 +19,7 @@ from ksana.domain.outcome import Evidence
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.domain.states import AttemptStatus, ExecutionStatus, OccurrenceOutcome, ScheduleStatus
-from ksana.store.requests import AuditEntry
+from ksana.store.requests import AuditEntry, ReceivedCallback
 from ksana.store.sql.rows import to_json
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -228,6 +228,17 @@ def attempt(row: Row[Any]) -> Attempt:
             response_headers=from_json(row.response_headers) or {},
             response_body=row.response_body,
         ),
+    )
+
+
+def received_callback(row: Row[Any]) -> ReceivedCallback:
+    return ReceivedCallback(
+        id=row.id,
+        execution_id=row.execution_id,
+        received_at=from_micros(row.received_at),
+        headers=from_json(row.headers) or {},
+        body=row.body,
+        status=row.status,
     )
 
 

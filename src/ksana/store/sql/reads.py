@@ -31,9 +31,11 @@ from ksana.store.requests import (
     AuditEntry,
     DueSchedules,
     ExecutionFilter,
+    Figures,
     JobFilter,
     Page,
     PageRequest,
+    ReceivedCallback,
     Unreadable,
 )
 from ksana.store.sql import codec, schema
@@ -51,6 +53,30 @@ _STILL_MINE = Statement(
     f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}'",
     columns(id="int", epoch="int"),
 )
+
+
+_IDS = columns(id="int")
+_SCHEDULES_OF = Statement(
+    "SELECT t.* FROM {rows} {join} schedules t ON t.job_id = r.id WHERE t.deleted_at IS NULL ORDER BY t.id", _IDS
+)
+# One look at the end of an index for each, whatever its history.
+_LAST_ENDED = Statement(
+    "SELECT t.* FROM {rows} {join} executions t ON t.id = (SELECT e.id FROM executions e WHERE e.job_id = r.id"
+    " AND e.ended_at IS NOT NULL ORDER BY e.planned_for DESC, e.id DESC LIMIT 1)",
+    _IDS,
+)
+_LAST_OCCURRENCES = Statement(
+    "SELECT t.* FROM {rows} {join} occurrences t ON t.schedule_id = r.id AND t.planned_for ="
+    " (SELECT max(o.planned_for) FROM occurrences o WHERE o.schedule_id = r.id)",
+    _IDS,
+)
+_NEXT_READY = Statement(
+    "SELECT min(t.ready_at) FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at > 0"
+)
+
+
+def _id_rows(ids: Sequence[int]) -> list[tuple[int]]:
+    return [(each,) for each in sorted(set(ids))]
 
 
 def job(tx: Tx, job_id: int) -> Job:
@@ -93,9 +119,18 @@ def schedule(tx: Tx, schedule_id: int) -> Schedule:
     return codec.schedule(found[0])
 
 
-def schedules_of(tx: Tx, job_id: int) -> list[Schedule]:
-    of_job = select(schema.schedules).where(_schedules.job_id == job_id, _schedules.deleted_at.is_(None))
-    return [codec.schedule(row) for row in tx.core(of_job.order_by(_schedules.id).limit(MOST))]
+def schedule_by_key(tx: Tx, key: str) -> Schedule:
+    found = tx.core(select(schema.schedules).where(_schedules.public_id == key, _schedules.deleted_at.is_(None)))
+    if not found:
+        raise NotFound("schedule", key)
+    return codec.schedule(found[0])
+
+
+def schedules_of(tx: Tx, job_ids: Sequence[int]) -> dict[int, list[Schedule]]:
+    found: dict[int, list[Schedule]] = {}
+    for row in tx.query(_SCHEDULES_OF, _id_rows(job_ids)):
+        found.setdefault(row.job_id, []).append(codec.schedule(row))
+    return found
 
 
 def schedules(tx: Tx, page: PageRequest) -> Page[Schedule]:
@@ -131,6 +166,19 @@ def occurrences(tx: Tx, schedule_id: int, since: datetime, until: datetime, limi
         ledger.planned_for < to_micros(until),
     )
     return [codec.occurrence(row) for row in tx.core(wanted.order_by(ledger.planned_for).limit(limit))]
+
+
+def last_occurrences(tx: Tx, schedule_ids: Sequence[int]) -> dict[int, Occurrence]:
+    return {row.schedule_id: codec.occurrence(row) for row in tx.query(_LAST_OCCURRENCES, _id_rows(schedule_ids))}
+
+
+def last_ended(tx: Tx, job_ids: Sequence[int]) -> dict[int, Execution]:
+    return {row.job_id: codec.execution(row) for row in tx.query(_LAST_ENDED, _id_rows(job_ids))}
+
+
+def next_ready_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
+    earliest = [row[0] for queue in queues for row in tx.query(_NEXT_READY, queue=queue) if row[0] is not None]
+    return from_micros(min(earliest)) if earliest else None
 
 
 def execution(tx: Tx, execution_id: int) -> Execution:
@@ -178,6 +226,12 @@ def attempts(tx: Tx, execution_id: int) -> list[Attempt]:
     return [codec.attempt(row) for row in tx.core(wanted)]
 
 
+def callbacks(tx: Tx, execution_id: int) -> list[ReceivedCallback]:
+    came = schema.callbacks.c
+    wanted = select(schema.callbacks).where(came.execution_id == execution_id).order_by(came.id).limit(MOST)
+    return [codec.received_callback(row) for row in tx.core(wanted)]
+
+
 def still_mine(tx: Tx, claims: Sequence[Claim]) -> frozenset[Claim]:
     rows = tx.query(_STILL_MINE, [(claim.execution_id, claim.epoch) for claim in claims])
     return frozenset(Claim(row.id, row.claimed_epoch) for row in rows)
@@ -206,6 +260,22 @@ def active_counts(tx: Tx, job_id: int) -> dict[ExecutionStatus, int]:
     return {ExecutionStatus(row.status): row.number for row in tx.core(counted)}
 
 
+def figures(tx: Tx) -> Figures:
+    jobs_ = tx.core(
+        select(_jobs.enabled.label("enabled"), func.count().label("number"))
+        .where(_jobs.deleted_at.is_(None))
+        .group_by(_jobs.enabled)
+    )
+    enabled = {bool(row.enabled): row.number for row in jobs_}
+    active = (
+        select(_executions.status.label("status"), func.count().label("number"))
+        .where(_executions.status.in_(sorted(ACTIVE)))
+        .group_by(_executions.status)
+    )
+    counts = {ExecutionStatus(row.status): row.number for row in tx.core(active)}
+    return Figures(jobs_enabled=enabled.get(True, 0), jobs_disabled=enabled.get(False, 0), active=counts)
+
+
 def instances(tx: Tx) -> list[Instance]:
     newest = select(schema.instances).order_by(schema.instances.c.started_at.desc(), schema.instances.c.id).limit(MOST)
     return [codec.instance(row) for row in tx.core(newest)]
@@ -214,6 +284,12 @@ def instances(tx: Tx) -> list[Instance]:
 def events(tx: Tx, after_id: int, limit: int) -> list[Event]:
     later = select(schema.events).where(schema.events.c.id > after_id).order_by(schema.events.c.id).limit(limit)
     return [codec.event(row) for row in tx.core(later)]
+
+
+def events_of(tx: Tx, subject: str, limit: int) -> list[Event]:
+    events_ = schema.events.c
+    told = select(schema.events).where(events_.subject == subject).order_by(events_.id).limit(limit)
+    return [codec.event(row) for row in tx.core(told)]
 
 
 def audit_entries(tx: Tx, page: PageRequest) -> Page[AuditEntry]:

@@ -282,7 +282,7 @@ idempotency_keys = _table(
     Column("idempotency_key", String(128), primary_key=True),
     Column("resource_id", Id, nullable=False),
     Column("created_at", Micros, nullable=False),
-    Index("ix_idempotency_keys_created_at", "created_at"),
+    Index("ix_idempotency_keys_resource_id", "resource_id"),
     integer_id=False,
 )
 

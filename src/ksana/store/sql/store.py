@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -32,6 +32,7 @@ from ksana.store.sql.statements import (
     firing,
     jobs,
     recovery,
+    retention,
     schedules,
     settling,
 )
@@ -99,8 +100,11 @@ class SqlStore:
     async def schedule(self, schedule_id: int) -> Schedule:
         return await self._read(lambda tx: reads.schedule(tx, schedule_id))
 
-    async def schedules_of(self, job_id: int) -> Sequence[Schedule]:
-        return await self._read(lambda tx: reads.schedules_of(tx, job_id))
+    async def schedule_by_key(self, key: str) -> Schedule:
+        return await self._read(lambda tx: reads.schedule_by_key(tx, key))
+
+    async def schedules_of(self, job_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
+        return await self._read(lambda tx: reads.schedules_of(tx, job_ids))
 
     async def schedules(self, page: r.PageRequest) -> r.Page[Schedule]:
         return await self._read(lambda tx: reads.schedules(tx, page))
@@ -128,6 +132,9 @@ class SqlStore:
 
     async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
         return await self._read(lambda tx: reads.occurrences(tx, schedule_id, since, until, limit))
+
+    async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
+        return await self._read(lambda tx: reads.last_occurrences(tx, schedule_ids))
 
     # Queue ----------------------------------------------------------------------------------------------------------
 
@@ -189,6 +196,18 @@ class SqlStore:
     async def executions(self, filters: r.ExecutionFilter, page: r.PageRequest) -> r.Page[Execution]:
         return await self._read(lambda tx: reads.executions(tx, filters, page))
 
+    async def last_ended(self, job_ids: Sequence[int]) -> Mapping[int, Execution]:
+        return await self._read(lambda tx: reads.last_ended(tx, job_ids))
+
+    async def next_ready_at(self, queues: Sequence[str]) -> datetime | None:
+        return await self._read(lambda tx: reads.next_ready_at(tx, queues))
+
+    async def callbacks(self, execution_id: int) -> Sequence[r.ReceivedCallback]:
+        return await self._read(lambda tx: reads.callbacks(tx, execution_id))
+
+    async def figures(self) -> r.Figures:
+        return await self._read(reads.figures)
+
     async def attempts(self, execution_id: int) -> Sequence[Attempt]:
         return await self._read(lambda tx: reads.attempts(tx, execution_id))
 
@@ -236,6 +255,12 @@ class SqlStore:
 
     async def events(self, after_id: int, limit: int) -> Sequence[Event]:
         return await self._read(lambda tx: reads.events(tx, after_id, limit))
+
+    async def events_of(self, subject: str, limit: int) -> Sequence[Event]:
+        return await self._read(lambda tx: reads.events_of(tx, subject, limit))
+
+    async def purge(self, request: r.PurgeRequest) -> r.Purged:
+        return await self.writer.submit(retention.purge, request)
 
     async def audit_entries(self, page: r.PageRequest) -> r.Page[r.AuditEntry]:
         return await self._read(lambda tx: reads.audit_entries(tx, page))

@@ -66,6 +66,8 @@ def change(tx: Tx, changes: list[JobChange]) -> list[Job | KsanaError]:
 
 
 def _change(tx: Tx, wanted: JobChange) -> Job | KsanaError:
+    if wanted.steps:
+        schedules.lock_of_job(tx, wanted.job_id)  # before the job, in the order in which a fire takes them
     row = _locked(tx, wanted.job_id)
     if row is None:
         return NotFound("job", wanted.job_id)
@@ -74,8 +76,10 @@ def _change(tx: Tx, wanted: JobChange) -> Job | KsanaError:
     if _name_is_taken(tx, wanted.spec, but=row.id):
         return NameTaken("job", wanted.spec.name)
     values = _columns(wanted.spec)
-    if values["spec"] == row.spec:
+    if values["spec"] == row.spec and not wanted.steps:
         return codec.job(row)
+    for step in wanted.steps:
+        schedules.take(tx, row.id, step, wanted.actor)
     values |= {"version": row.version + 1, "updated_at": tx.clock}
     tx.core_run(update(schema.jobs).where(_jobs.id == row.id).values(values))
     # Whatever the old limit was, the claim will count: this only lets it look.

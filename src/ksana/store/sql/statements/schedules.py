@@ -12,7 +12,7 @@ from ksana.domain.events import SYSTEM, Actor, EventType
 from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import ScheduleSpec, fire_time, next_instant
 from ksana.domain.states import ScheduleStatus
-from ksana.store.requests import NewSchedule, Resumption, ScheduleChange
+from ksana.store.requests import NewSchedule, Pausing, Resumption, ScheduleChange, ScheduleStep
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import brief, to_json
 from ksana.store.sql.statements.journal import Happening, record_change
@@ -83,7 +83,25 @@ def insert_one(tx: Tx, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
     # Its jitter hangs on its id, so its first time to fire is known only now.
     status = ScheduleStatus.PAUSED if new.paused else _status(new.next_planned_for)
     _set(tx, schedule_id, _position(new.spec, schedule_id, new.next_planned_for, status))
-    return _told(tx, schedule_id, actor, EventType.SCHEDULE_CREATED, {"job_id": job_id, "key": new.key})
+    if new.passed is not None:
+        record_skipped(tx, [(schedule_id, new.passed)], tx.clock)
+    data = {"job_id": job_id, "key": new.key, "paused": new.paused, "spec": values["spec"]}
+    return _told(tx, schedule_id, actor, EventType.SCHEDULE_CREATED, data)
+
+
+def take(tx: Tx, job_id: int, step: ScheduleStep, actor: Actor) -> None:
+    """One step of a change of its job. Raises what makes it impossible, so that nothing of that change is written."""
+    match step:
+        case NewSchedule():
+            answer: Schedule | KsanaError = _create(tx, Creation(job_id, step, actor))
+        case ScheduleChange():
+            answer = _change(tx, step)
+        case Pausing():
+            answer = _pause(tx, Pause(step.schedule_id, actor))
+        case Resumption():
+            answer = _resume(tx, step)
+    if isinstance(answer, KsanaError):
+        raise answer
 
 
 def change(tx: Tx, changes: list[ScheduleChange]) -> list[Schedule | KsanaError]:
@@ -104,7 +122,9 @@ def _change(tx: Tx, wanted: ScheduleChange) -> Schedule | KsanaError:
     values = _position(wanted.spec, row.id, cursor, status)
     values |= {"kind": wanted.spec.kind.value, "spec": codec.schedule_spec_json(wanted.spec), "error": None}
     _set(tx, row.id, values | {"version": row.version + 1})
-    return _told(tx, row.id, wanted.actor, EventType.SCHEDULE_CHANGED, {"version": row.version + 1})
+    # The whole definition: what was planned when can be worked out again from these.
+    data = {"version": row.version + 1, "paused": paused, "spec": values["spec"]}
+    return _told(tx, row.id, wanted.actor, EventType.SCHEDULE_CHANGED, data)
 
 
 def pause(tx: Tx, pauses: list[Pause]) -> list[Schedule | KsanaError]:

@@ -163,7 +163,7 @@ def _idempotency_keys() -> None:
         sa.PrimaryKeyConstraint("scope", "idempotency_key", name="pk_idempotency_keys"),
         integer_id=False,
     )
-    create_index("ix_idempotency_keys_created_at", "idempotency_keys", "created_at")
+    create_index("ix_idempotency_keys_resource_id", "idempotency_keys", "resource_id")
 
 
 def _instances() -> None:

@@ -1,0 +1,125 @@
+"""Retention: what has been kept long enough goes, a portion at a time, so that nobody waits for it.
+
+Only what has ended is ever touched. Runs go by age and, of each job, by number; the ledger, events and instances by age
+alone, so that an audit of the last days finds every instant, however often a job runs.
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, delete, select
+
+from ksana.domain.clock import to_micros
+from ksana.domain.errors import KsanaError
+from ksana.domain.instance import InstanceStatus
+from ksana.domain.states import TERMINAL
+from ksana.store.requests import Purged, PurgeRequest
+from ksana.store.sql import schema
+from ksana.store.sql.tx import Tx
+
+JOBS_AT_A_TIME = 50
+SCHEDULES_AT_A_TIME = 200
+
+_executions, _jobs, _schedules = schema.executions.c, schema.jobs.c, schema.schedules.c
+
+
+def purge(tx: Tx, requests: list[PurgeRequest]) -> list[Purged | KsanaError]:
+    return [_purge(tx, request) for request in requests]
+
+
+def _purge(tx: Tx, request: PurgeRequest) -> Purged:
+    before = to_micros(request.before)
+    jobs = _ids(tx, select(_jobs.id).where(_jobs.id > request.after_job).order_by(_jobs.id).limit(JOBS_AT_A_TIME))
+    schedules = _ids(
+        tx,
+        select(_schedules.id)
+        .where(_schedules.id > request.after_schedule)
+        .order_by(_schedules.id)
+        .limit(SCHEDULES_AT_A_TIME),
+    )
+    aged = _aged_runs(tx, before, request.limit)
+    surplus = _surplus_runs(tx, jobs, request)
+    _remove_runs(tx, sorted({*aged, *surplus}))
+    instants = sum(_remove_instants(tx, schedule_id, before, request.limit) for schedule_id in schedules)
+    events = _remove_told(tx, before, request.limit)
+    instances = _remove_instances(tx, before)
+    full = max(len(aged), len(surplus), instants, events) >= request.limit
+    return Purged(
+        runs=len({*aged, *surplus}),
+        instants=instants,
+        events=events,
+        instances=instances,
+        # A portion with more to remove is looked at again.
+        after_job=request.after_job if full else (jobs[-1] if len(jobs) == JOBS_AT_A_TIME else 0),
+        after_schedule=request.after_schedule
+        if full
+        else (schedules[-1] if len(schedules) == SCHEDULES_AT_A_TIME else 0),
+        done=not full and len(jobs) < JOBS_AT_A_TIME and len(schedules) < SCHEDULES_AT_A_TIME,
+    )
+
+
+def _aged_runs(tx: Tx, before: int, limit: int) -> list[int]:
+    """The oldest of each final state, as far as they ended before then."""
+    found: list[int] = []
+    for status in sorted(TERMINAL):
+        oldest = select(_executions.id, _executions.ended_at).where(_executions.status == status)
+        rows = tx.core(oldest.order_by(_executions.id).limit(limit - len(found)))
+        found += [row.id for row in rows if row.ended_at is not None and row.ended_at < before]
+        if len(found) >= limit:
+            break
+    return found
+
+
+def _surplus_runs(tx: Tx, job_ids: list[int], request: PurgeRequest) -> list[int]:
+    found: list[int] = []
+    for job_id in job_ids:
+        mine = select(_executions.planned_for).where(_executions.job_id == job_id)
+        edge = tx.core(mine.order_by(_executions.planned_for.desc()).offset(request.keep).limit(1))
+        if edge:
+            older = (_executions.job_id == job_id, _executions.planned_for <= edge[0].planned_for)
+            ended = select(_executions.id).where(*older, _executions.ended_at.is_not(None))
+            found += _ids(tx, ended.order_by(_executions.planned_for).limit(request.limit - len(found)))
+        if len(found) >= request.limit:
+            break
+    return found
+
+
+def _remove_runs(tx: Tx, ids: list[int]) -> None:
+    if not ids:
+        return
+    for table in (schema.attempts, schema.callbacks, schema.callback_tokens):
+        _delete(tx, table, table.c.execution_id.in_(ids))
+    keys = schema.idempotency_keys.c
+    _delete(tx, schema.idempotency_keys, keys.resource_id.in_(ids), keys.scope.like("job/%"))
+    _delete(tx, schema.executions, _executions.id.in_(ids), _executions.ended_at.is_not(None))
+
+
+def _remove_instants(tx: Tx, schedule_id: int, before: int, limit: int) -> int:
+    ledger = schema.occurrences.c
+    old = select(ledger.planned_for).where(ledger.schedule_id == schedule_id, ledger.planned_for < before)
+    planned = _ids(tx, old.order_by(ledger.planned_for).limit(limit))
+    return (
+        _delete(tx, schema.occurrences, ledger.schedule_id == schedule_id, ledger.planned_for.in_(planned))
+        if planned
+        else 0
+    )
+
+
+def _remove_told(tx: Tx, before: int, limit: int) -> int:
+    """Events. What people asked for (the audit entries) is kept."""
+    events = schema.events.c
+    oldest = tx.core(select(events.id, events.at).order_by(events.id).limit(limit))
+    ids = [row.id for row in oldest if row.at < before]
+    return _delete(tx, schema.events, events.id.in_(ids)) if ids else 0
+
+
+def _remove_instances(tx: Tx, before: int) -> int:
+    instances = schema.instances.c
+    return _delete(tx, schema.instances, instances.status != InstanceStatus.ALIVE, instances.heartbeat_at < before)
+
+
+def _delete(tx: Tx, table: Table, *conditions: ColumnElement[bool]) -> int:
+    return tx.core_run(delete(table).where(*conditions))
+
+
+def _ids(tx: Tx, wanted: Select[Any]) -> list[int]:
+    return [row[0] for row in tx.core(wanted)]
