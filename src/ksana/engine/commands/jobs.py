@@ -1,0 +1,188 @@
+"""Jobs with their schedules: made, changed, switched on and off, deleted, run at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from ksana.domain.clock import Clock
+from ksana.domain.errors import NotFound, VersionMismatch
+from ksana.domain.events import Actor
+from ksana.domain.execution import Trigger
+from ksana.domain.ids import checked_key, new_key
+from ksana.domain.job import JobSpec
+from ksana.domain.ledger import Schedule
+from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec, SkippedRange, next_instant, passed_over
+from ksana.domain.states import OccurrenceOutcome, ScheduleStatus
+from ksana.engine.queries import JobView, Queries
+from ksana.engine.signals import Signals
+from ksana.store.base import Store
+from ksana.store.requests import (
+    Enqueued,
+    JobChange,
+    NewExecution,
+    NewJob,
+    NewSchedule,
+    Pausing,
+    Resumption,
+    ScheduleChange,
+    ScheduleStep,
+)
+
+TRIES = 5
+"""How often a change is worked out again because somebody else's came first."""
+
+
+class Checks(Protocol):
+    """Knows which configs can be run. (`ksana.executors.registry`)"""
+
+    def check(self, job_type: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The config with its defaults. InvalidInput."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDraft:
+    spec: ScheduleSpec
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobDraft:
+    spec: JobSpec
+    schedule: ScheduleDraft | None = None
+    key: str | None = None
+    """The client's own id."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEdit:
+    """What a job becomes. A schedule of None leaves its own as it is."""
+
+    spec: JobSpec
+    schedule: ScheduleSpec | None = None
+    expected_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    input: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    trace_id: str | None = None
+
+
+class JobCommands:
+    def __init__(self, store: Store, clock: Clock, checks: Checks, signals: Signals) -> None:
+        self._store = store
+        self._clock = clock
+        self._checks = checks
+        self._signals = signals
+        self._queries = Queries(store)
+
+    async def create(self, draft: JobDraft, actor: Actor) -> JobView:
+        """InvalidInput, NameTaken, IdTaken."""
+        now = self._clock.now()
+        key = new_key(now) if draft.key is None else checked_key(draft.key)
+        spec = self._checked(draft.spec)
+        schedule = None
+        if draft.schedule is not None:
+            schedule = new_schedule(draft.schedule, now, paused=not spec.enabled)
+        job = await self._store.create_job(NewJob(key, spec, schedule, actor))
+        self._signals.schedules_changed()
+        return await self._queries.of(job)
+
+    async def change(self, job_id: int, edit: JobEdit, actor: Actor) -> JobView:
+        """All of it or nothing. InvalidInput, NotFound, NameTaken, VersionMismatch."""
+        spec = self._checked(edit.spec)
+        for last_try in (*(False,) * (TRIES - 1), True):
+            view = await self._queries.job(job_id)
+            steps = schedule_steps(view, replace(edit, spec=spec), self._clock.now(), actor)
+            change = JobChange(job_id, spec, edit.expected_version, actor, steps)
+            try:
+                job = await self._store.change_job(change)
+            except VersionMismatch as error:
+                # A schedule that fired or changed meanwhile; the job's own version is the caller's business.
+                if last_try or error.kind != "schedule":
+                    raise
+                continue
+            self._signals.schedules_changed()
+            self._signals.work()
+            return await self._queries.of(job)
+        raise AssertionError("unreachable")
+
+    async def switch(self, job_id: int, actor: Actor, *, enabled: bool) -> JobView:
+        """Enabled, its schedule goes on from now; disabled, it pauses, and what passes is recorded. NotFound."""
+        view = await self._queries.job(job_id)
+        return await self.change(job_id, JobEdit(replace(view.job.spec, enabled=enabled)), actor)
+
+    async def delete(self, job_id: int, actor: Actor) -> None:
+        """NotFound."""
+        if not await self._store.delete_job(job_id, actor):
+            raise NotFound("job", job_id)
+        self._signals.schedules_changed()
+
+    async def run(self, job_id: int, request: RunRequest, actor: Actor) -> Enqueued:
+        """One run, now; its schedules stay as they are. NotFound, ConcurrencyLimit, InvalidInput."""
+        new = NewExecution(
+            job_id=job_id,
+            ready_at=self._clock.now(),
+            trigger=Trigger.MANUAL,
+            input=request.input,
+            idempotency_key=request.idempotency_key,
+            trace_id=request.trace_id,
+            actor=actor,
+        )
+        enqueued = await self._store.enqueue(new)
+        self._signals.work()
+        return enqueued
+
+    def _checked(self, spec: JobSpec) -> JobSpec:
+        return replace(spec, config=self._checks.check(spec.type, spec.config))
+
+
+def new_schedule(draft: ScheduleDraft, now: datetime, *, paused: bool) -> NewSchedule:
+    """A schedule's first instant is the first from now on; that of a `once` may be over already."""
+    spec = draft.spec
+    overdue = spec.kind is ScheduleKind.ONCE and spec.run_at is not None and spec.run_at <= now
+    if overdue and spec.run_at is not None and spec.misfire is MisfirePolicy.SKIP:
+        missed = SkippedRange(spec.run_at, spec.run_at, 1, OccurrenceOutcome.MISSED, "once_missed")
+        return NewSchedule(new_key(now), spec, None, paused=paused, input=draft.input, passed=missed)
+    first = spec.run_at if overdue else next_instant(spec, now)
+    return NewSchedule(new_key(now), spec, first, paused=paused, input=draft.input)
+
+
+def schedule_steps(view: JobView, edit: JobEdit, now: datetime, actor: Actor) -> tuple[ScheduleStep, ...]:
+    """What a job's edit means for its schedules: another definition, a pause, or going on."""
+    steps: list[ScheduleStep] = []
+    versions = {schedule.id: schedule.version for schedule in view.schedules}
+    if edit.schedule is not None:
+        if view.schedule is None:
+            steps.append(new_schedule(ScheduleDraft(edit.schedule), now, paused=not edit.spec.enabled))
+        elif edit.schedule != view.schedule.spec:
+            steps.append(changed(view.schedule, edit.schedule, now, actor))
+            versions[view.schedule.id] += 1
+    if not edit.spec.enabled and (view.job.spec.enabled or steps):
+        steps += [Pausing(schedule.id) for schedule in view.schedules]
+    elif edit.spec.enabled and not view.job.spec.enabled:
+        for schedule in view.schedules:
+            spec = edit.schedule if edit.schedule is not None and schedule is view.schedule else schedule.spec
+            replaced = versions[schedule.id] != schedule.version
+            resumed = resumption(schedule, spec, now, actor, recorded=replaced)
+            steps.append(replace(resumed, expected_version=versions[schedule.id]))
+    return tuple(steps)
+
+
+def changed(schedule: Schedule, spec: ScheduleSpec, now: datetime, actor: Actor) -> ScheduleChange:
+    """The new definition holds from now on; what the old one had planned by now and nobody ran is recorded."""
+    reason = "paused" if schedule.status is ScheduleStatus.PAUSED else "schedule_changed"
+    passed = passed_over(schedule.spec, schedule.next_planned_for, now, reason)
+    following = new_schedule(ScheduleDraft(spec), now, paused=False).next_planned_for
+    return ScheduleChange(schedule.id, spec, following, schedule.version, actor, passed)
+
+
+def resumption(
+    schedule: Schedule, spec: ScheduleSpec, now: datetime, actor: Actor, *, recorded: bool = False
+) -> Resumption:
+    """It goes on with the first instant after now; what passed meanwhile is recorded, unless a change has done so."""
+    reason = "parked" if schedule.status is ScheduleStatus.PARKED else "paused"
+    passed = None if recorded else passed_over(spec, schedule.next_planned_for, now, reason)
+    return Resumption(schedule.id, schedule.version, next_instant(spec, now), passed, actor)

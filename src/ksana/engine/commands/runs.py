@@ -1,0 +1,78 @@
+"""Runs: cancelled by a person, reported on by their targets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from ksana.domain.clock import Clock
+from ksana.domain.events import Actor
+from ksana.domain.execution import Execution
+from ksana.domain.states import TERMINAL, ExecutionStatus
+from ksana.engine.signals import Signals
+from ksana.store.base import Store
+from ksana.store.requests import CallbackAnswer, CallbackReport
+
+
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """The run afterwards, and whether it was this that ended it: what had ended before stays as it is."""
+
+    execution: Execution
+    by_this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackMessage:
+    """What a target reports, with the token of its attempt or, in document 003's second way, with both ids."""
+
+    succeeded: bool
+    token: str | None = None
+    job_id: int | None = None
+    execution_id: int | None = None
+    output: Any = None
+    error: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+
+
+class RunCommands:
+    def __init__(self, store: Store, clock: Clock, signals: Signals) -> None:
+        self._store = store
+        self._clock = clock
+        self._signals = signals
+
+    async def cancel(self, execution_id: int, actor: Actor) -> Canceled:
+        """Whatever has not ended is CANCELED, and the work on it stopped. NotFound."""
+        before = await self._store.execution(execution_id)
+        if before.status in TERMINAL:
+            return Canceled(before, by_this=False)
+        after = await self._store.cancel(execution_id, actor, self._clock.now())
+        self._signals.canceled(execution_id)
+        self._signals.work()
+        return Canceled(after, by_this=after.status is ExecutionStatus.CANCELED)
+
+    async def report(self, message: CallbackMessage) -> CallbackAnswer:
+        """The result of an asynchronous run. NotFound for an unknown token, run or pair of ids."""
+        answer = await self._store.report_callback(
+            CallbackReport(
+                target=ExecutionStatus.CALLBACK_SUCCESS if message.succeeded else ExecutionStatus.FAILED,
+                at=self._clock.now(),
+                token_hash=None if message.token is None else token_hash(message.token),
+                execution_id=message.execution_id,
+                job_id=message.job_id,
+                error=message.error,
+                output=message.output,
+                headers=message.headers,
+                body=message.body,
+            )
+        )
+        if answer.accepted:
+            self._signals.canceled(answer.execution.id)  # a request that is still under way has nothing more to say
+            self._signals.work()
+        return answer
+
+
+def token_hash(token: str) -> str:
+    """How a callback token is kept: who reads the database cannot report with it."""
+    return sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,82 @@
+"""Schedules by themselves: a job may have several."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ksana.domain.clock import Clock
+from ksana.domain.errors import NotFound, VersionMismatch
+from ksana.domain.events import Actor
+from ksana.domain.ledger import Schedule
+from ksana.domain.schedule import ScheduleSpec
+from ksana.engine.commands.jobs import TRIES, ScheduleDraft, changed, new_schedule, resumption
+from ksana.engine.signals import Signals
+from ksana.store.base import Store
+
+
+class ScheduleCommands:
+    def __init__(self, store: Store, clock: Clock, signals: Signals) -> None:
+        self._store = store
+        self._clock = clock
+        self._signals = signals
+
+    async def create(
+        self,
+        job_id: int,
+        spec: ScheduleSpec,
+        actor: Actor,
+        *,
+        paused: bool = False,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Schedule:
+        """A further schedule of a job; it starts paused if its job is disabled. NotFound."""
+        job = await self._store.job(job_id)
+        draft = ScheduleDraft(spec, inputs or {})
+        new = new_schedule(draft, self._clock.now(), paused=paused or not job.spec.enabled)
+        schedule = await self._store.create_schedule(job_id, new, actor)
+        self._signals.schedules_changed()
+        return schedule
+
+    async def change(
+        self, key: str, spec: ScheduleSpec, actor: Actor, *, expected_version: int | None = None
+    ) -> Schedule:
+        """The whole new definition. NotFound, VersionMismatch if `expected_version` is no longer its version."""
+        for last_try in (*(False,) * (TRIES - 1), True):
+            schedule = await self._store.schedule_by_key(key)
+            if expected_version not in {None, schedule.version}:
+                raise VersionMismatch("schedule", key, expected=expected_version or 0, actual=schedule.version)
+            if spec == schedule.spec:
+                return schedule
+            try:
+                done = await self._store.change_schedule(changed(schedule, spec, self._clock.now(), actor))
+            except VersionMismatch:
+                if last_try:
+                    raise
+                continue
+            self._signals.schedules_changed()
+            return done
+        raise AssertionError("unreachable")
+
+    async def pause(self, key: str, actor: Actor) -> Schedule:
+        """NotFound."""
+        schedule = await self._store.schedule_by_key(key)
+        return await self._store.pause_schedule(schedule.id, actor)
+
+    async def resume(self, key: str, actor: Actor) -> Schedule:
+        """It goes on with the first instant after now; what passed is recorded. NotFound."""
+        for last_try in (*(False,) * (TRIES - 1), True):
+            schedule = await self._store.schedule_by_key(key)
+            try:
+                done = await self._store.resume_schedule(resumption(schedule, schedule.spec, self._clock.now(), actor))
+            except VersionMismatch:
+                if last_try:
+                    raise
+                continue
+            self._signals.schedules_changed()
+            return done
+        raise AssertionError("unreachable")
+
+    async def delete(self, key: str, actor: Actor) -> None:
+        """NotFound."""
+        schedule = await self._store.schedule_by_key(key)
+        if not await self._store.delete_schedule(schedule.id, actor):
+            raise NotFound("schedule", key)

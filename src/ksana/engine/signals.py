@@ -1,0 +1,39 @@
+"""What happened in this process that a service would otherwise find out only at its next look. Hints: none may be needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Listener = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Signals:
+    """Told by whoever changes something, heard by the services that it concerns."""
+
+    _schedules: list[Listener] = field(default_factory=list)
+    _work: list[Listener] = field(default_factory=list)
+    _canceled: list[Callable[[int], None]] = field(default_factory=list)
+
+    def on_schedules_changed(self, listener: Listener) -> None:
+        self._schedules.append(listener)
+
+    def on_work(self, listener: Listener) -> None:
+        self._work.append(listener)
+
+    def on_canceled(self, listener: Callable[[int], None]) -> None:
+        self._canceled.append(listener)
+
+    def schedules_changed(self) -> None:
+        """A schedule was made, changed, resumed or its job was."""
+        for listener in self._schedules:
+            listener()
+
+    def work(self) -> None:
+        """Something may be claimed now that could not be before."""
+        for listener in self._work:
+            listener()
+
+    def canceled(self, execution_id: int) -> None:
+        """Whoever works on it should stop."""
+        for listener in self._canceled:
+            listener(execution_id)
