@@ -46,6 +46,8 @@ class Fired:
     execution_ids: tuple[int, ...] = ()
     skipped: int = 0
     """How many planned instants were recorded as not run."""
+    refused: tuple[str, ...] = ()
+    """Why its job took none of them, for each that `skipped` counts and that is not in a range."""
     error: str | None = None
     """Why it could not be written, if that is so."""
 

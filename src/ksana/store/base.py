@@ -176,6 +176,9 @@ class Queue(Protocol):
         end, or with a token that is of an earlier attempt or ran out, is kept as IGNORED. NotFound for an unknown token; by ids,
         for an execution of another job or one that opened no callback."""
 
+    async def next_deadline_at(self) -> datetime | None:
+        """When the next callback is overdue; it may have passed."""
+
     async def expire_callbacks(self, now: datetime, limit: int) -> Sequence[int]:
         """CALLBACK_PENDING → FAILED_TIMEOUT for those past their deadline. Their ids."""
 

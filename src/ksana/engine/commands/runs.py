@@ -68,7 +68,7 @@ class RunCommands:
             )
         )
         if answer.accepted:
-            self._signals.canceled(answer.execution.id)  # a request that is still under way has nothing more to say
+            # A request that is still under way is let end: its target is just about to answer it.
             self._signals.work()
         return answer
 

@@ -181,6 +181,11 @@ def next_ready_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
     return from_micros(min(earliest)) if earliest else None
 
 
+def next_deadline_at(tx: Tx) -> datetime | None:
+    earliest = tx.core(select(func.min(_executions.deadline_at)))[0][0]
+    return None if earliest is None else from_micros(earliest)
+
+
 def execution(tx: Tx, execution_id: int) -> Execution:
     found = tx.core(select(schema.executions).where(_executions.id == execution_id))
     if not found:

@@ -37,7 +37,7 @@ from ksana.store.sql.statements import (
     settling,
 )
 from ksana.store.sql.tx import Tx
-from ksana.store.sql.writer import Writer
+from ksana.store.sql.writer import Mirror, Writer
 
 T = TypeVar("T")
 _MICROSECOND = timedelta(microseconds=1)
@@ -48,7 +48,13 @@ class SqlStore:
     """Implements `ksana.store.base.Store`. Made by `open_store`."""
 
     def __init__(
-        self, url: str, dialect: Dialect, clock: Clock, options: r.StoreOptions, lock: FileLock | None = None
+        self,
+        url: str,
+        dialect: Dialect,
+        clock: Clock,
+        options: r.StoreOptions,
+        lock: FileLock | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
         self._dialect = dialect
         self._clock = clock
@@ -57,7 +63,8 @@ class SqlStore:
         self._reading: Engine = dialect.reading_engine(url, options)
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
         self._closed = False
-        self.writer = Writer(self._writing, dialect, clock, name=secrets.token_hex(16), max_batch=options.max_batch)
+        name = secrets.token_hex(16)
+        self.writer = Writer(self._writing, dialect, clock, name=name, max_batch=options.max_batch, mirror=mirror)
 
     # Definitions ----------------------------------------------------------------------------------------------------
 
@@ -186,6 +193,9 @@ class SqlStore:
 
     async def report_callback(self, report: r.CallbackReport) -> r.CallbackAnswer:
         return await self.writer.submit(callbacks.report, report)
+
+    async def next_deadline_at(self) -> datetime | None:
+        return await self._read(reads.next_deadline_at)
 
     async def expire_callbacks(self, now: datetime, limit: int) -> Sequence[int]:
         return await self.writer.submit(callbacks.expire_callbacks, callbacks.Expiry(now, limit))

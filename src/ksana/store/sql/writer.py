@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -53,6 +53,16 @@ _CLOSE = Statement("DELETE FROM writers WHERE id = :writer")
 _FORGET = Statement(f"DELETE FROM writers WHERE marked_at < {{now}} - {_FORGOTTEN_AFTER}")
 
 
+class Mirror(Protocol):
+    """A copy of what is stored, kept outside the database and never behind what has been answered."""
+
+    def write(self, tx: Tx) -> None:
+        """Makes the copy what it will be, before the COMMIT. What it raises is the end of the transaction."""
+
+    def withdraw(self, clock: int) -> None:
+        """The COMMIT after the last `write` failed: makes the copy what it was. CommitUnknown if it cannot."""
+
+
 @dataclass(slots=True, eq=False)
 class _Command:
     handler: Handler[Any, Any]
@@ -64,9 +74,12 @@ class _Command:
 class Writer:
     """Owns the one connection that writes."""
 
-    def __init__(self, engine: Engine, dialect: Dialect, clock: Clock, *, name: str, max_batch: int) -> None:
+    def __init__(
+        self, engine: Engine, dialect: Dialect, clock: Clock, *, name: str, max_batch: int, mirror: Mirror | None = None
+    ) -> None:
         self._engine = engine
         self._dialect = dialect
+        self._mirror = mirror
         self._clock = clock
         self._name = name
         self._max_batch = max_batch
@@ -162,6 +175,8 @@ class Writer:
             tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
             answer = body(tx)
             self._mark(tx)
+            if self._mirror is not None:
+                self._mirror.write(tx)
         except BaseException:
             transaction.rollback()
             raise
@@ -171,6 +186,8 @@ class Writer:
             # Whatever state it is in, the next transaction gets a connection of its own.
             self._drop_connection()
             if diagnose(error) is not Trouble.DISCONNECTED or not self._was_committed(error):
+                if self._mirror is not None:
+                    self._mirror.withdraw(tx.clock)
                 raise
         return answer
 

@@ -123,15 +123,15 @@ def _plan(firing: Firing, schedule: Row[Any], wanted: Targets, writing: _Writing
         writing.events.append((EventType.OCCURRENCE_SKIPPED, f"schedule/{schedule.id}", data))
 
 
-def _write(tx: Tx, writing: _Writing) -> dict[int, list[tuple[int, bool]]]:
-    """For each schedule, its new executions and whether they run."""
+def _write(tx: Tx, writing: _Writing) -> dict[int, list[tuple[int, str | None]]]:
+    """For each schedule, its new executions and why they do not run, if so."""
     ids = insert_executions(tx, writing.executions)
     occurrences: list[OccurrenceRow] = []
-    made: dict[int, list[tuple[int, bool]]] = {}
+    made: dict[int, list[tuple[int, str | None]]] = {}
     for execution_id, (schedule_id, planned_for, reason) in zip(ids, writing.planned, strict=True):
         outcome = OccurrenceOutcome.FIRED if reason is None else OccurrenceOutcome.SKIPPED
         occurrences.append((schedule_id, planned_for, outcome, reason, None, 1, execution_id, writing.now))
-        made.setdefault(schedule_id, []).append((execution_id, reason is None))
+        made.setdefault(schedule_id, []).append((execution_id, reason))
     record_occurrences(tx, occurrences + writing.skipped)
     record_events(tx, writing.now, writing.events)
     return made
@@ -143,13 +143,14 @@ def _cursor(firing: Firing) -> tuple[int, str, int | None, int | None]:
     return (firing.schedule_id, status, codec.micros(decision.next_cursor), codec.micros(decision.next_fire_at))
 
 
-def _fired(firing: Firing, made: dict[int, list[tuple[int, bool]]], *, lost: bool) -> Fired:
+def _fired(firing: Firing, made: dict[int, list[tuple[int, str | None]]], *, lost: bool) -> Fired:
     if lost:
         return Fired(firing.schedule_id, lost=True)
     executions = made.get(firing.schedule_id, [])
-    refused = sum(1 for _, runs in executions if not runs)
+    refused = tuple(reason for _, reason in executions if reason is not None)
     return Fired(
         firing.schedule_id,
-        execution_ids=tuple(execution_id for execution_id, runs in executions if runs),
-        skipped=refused + sum(part.count for part in firing.decision.skipped),
+        execution_ids=tuple(execution_id for execution_id, reason in executions if reason is None),
+        skipped=len(refused) + sum(part.count for part in firing.decision.skipped),
+        refused=refused,
     )

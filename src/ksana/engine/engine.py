@@ -1,0 +1,87 @@
+"""The engine put together: which service wakes which, and in which order they start and stop."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from ksana.domain.clock import Clock
+from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
+from ksana.engine.loop import Loop
+from ksana.engine.measures import Measures
+from ksana.engine.membership import Membership
+from ksana.engine.runner import CallbackOptions, ExecutorSource, Result, Runner
+from ksana.engine.scheduler import Scheduler, SchedulerOptions
+from ksana.engine.signals import Signals
+from ksana.engine.upkeep import Deadlines, Recovery, Retention, RetentionOptions, Watch
+from ksana.engine.workers import Workers
+from ksana.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    callback: CallbackOptions
+    workers: int = 16
+    scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
+    retention: RetentionOptions = field(default_factory=RetentionOptions)
+
+
+class Engine:
+    """A Service: everything that works in the background."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        executors: ExecutorSource,
+        options: EngineOptions,
+        signals: Signals,
+        measures: Measures,
+    ) -> None:
+        poll = options.scheduler.poll_interval
+        runner = Runner(store, clock, executors, options.callback, measures)
+        self.workers = Workers(runner, store, clock, options.workers, measures)
+        self.membership = Membership(store, clock, self.workers.abandon, self._work)
+        self.scheduler = Scheduler(store, clock, options.scheduler, signals, measures)
+        self.dispatcher = Dispatcher(store, self.workers, lambda: self.membership.instance_id, DispatcherOptions(poll))
+        self.recovery = Recovery(store, signals)
+        self._scheduling = Loop(self.scheduler, clock)
+        self._dispatching = Loop(self.dispatcher, clock)
+        self._upkeep = [
+            Loop(self.recovery, clock),
+            Loop(Deadlines(store, signals, measures, poll), clock),
+            Loop(Watch(store, self.workers), clock),
+            Loop(Retention(store, options.retention), clock),
+        ]
+        self._clock = clock
+        self.workers.on_end = self._ended
+        signals.on_schedules_changed(self._look_again)
+        signals.on_work(self._work)
+        signals.on_canceled(self.workers.cancel)
+
+    async def start(self) -> None:
+        """Joins, takes back what the last process of this instance left, then begins. StoreUnavailable."""
+        await self.membership.start()
+        await self.recovery.run_once(self._clock.now())
+        for loop in (*self._upkeep, self._dispatching, self._scheduling):
+            loop.start()
+
+    async def stop(self, grace: timedelta) -> None:
+        """Nothing new; what runs may end within `grace`; the rest is handed back, and others told that we are gone."""
+        await self._scheduling.stop()
+        await self._dispatching.stop()
+        await self.workers.drain(grace)
+        for loop in self._upkeep:
+            await loop.stop()
+        await self.membership.stop()
+
+    def _look_again(self) -> None:
+        self.scheduler.look_again()
+        self._scheduling.wake()
+
+    def _work(self) -> None:
+        self.dispatcher.expect_work()
+        self._dispatching.wake()
+
+    def _ended(self, _: Result) -> None:
+        """A place is free, and the job's next queued run may have been let in."""
+        self.dispatcher.expect_room()
+        self._dispatching.wake()

@@ -1,0 +1,103 @@
+"""The engine's figures, under document 003's names and our own. Labels are bounded: no user can make series without end."""
+
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from ksana.domain.execution import Claimed
+from ksana.domain.ledger import Fired, Schedule
+from ksana.domain.outcome import Evidence
+from ksana.domain.schedule import FireDecision
+from ksana.domain.states import ACTIVE, CRONJOB_NAMES, ExecutionStatus
+from ksana.store.requests import Figures
+
+_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+OTHER = "other"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    max_tasks: int = 1_000
+    """How many tasks have series of their own; the others share one."""
+
+
+class Measures:
+    def __init__(self, registry: CollectorRegistry, options: MeasureOptions) -> None:
+        self._options = options
+        self._known: dict[int, str] = {}
+        self._tasks = Gauge("cronjob_task_total", "Tasks.", ["status"], registry=registry)
+        self._runs = Counter("cronjob_run", "Runs that ended.", ["status"], registry=registry)
+        self._durations = Histogram(
+            "cronjob_run_duration_seconds", "Time an attempt took.", ["task_id"], registry=registry, buckets=_SECONDS
+        )
+        self._retries = Counter("cronjob_run_retries", "Attempts to be repeated.", ["task_id"], registry=registry)
+        self._requests = Counter("cronjob_http_request", "Requests to targets.", ["method", "code"], registry=registry)
+        self._pending = Gauge("cronjob_callback_pending", "Runs that wait for their callback.", registry=registry)
+        self._looks = Histogram(
+            "cronjob_scheduler_scan_latency", "Time to read what is due.", registry=registry, buckets=_SECONDS
+        )
+        self._misfires = Counter(
+            "cronjob_misfire", "Planned instants that came too late.", ["task_id"], registry=registry
+        )
+        self._lateness = Histogram(
+            "ksana_lateness_seconds", "From the planned instant to the start.", registry=registry, buckets=_SECONDS
+        )
+        self._skips = Counter("ksana_skips", "Planned instants that were not run.", ["reason"], registry=registry)
+        self._active = Gauge("ksana_runs_active", "Runs that have not ended.", ["status"], registry=registry)
+        self._running = Gauge("ksana_worker_running", "Executions that this instance runs.", registry=registry)
+
+    def looked(self, seconds: float) -> None:
+        self._looks.observe(seconds)
+
+    def fired(self, schedule: Schedule, decision: FireDecision, fired: Fired) -> None:
+        """What `fire` wrote: of what it skipped, the ranges are misfires, the rest was refused by the job."""
+        misfired = sum(part.count for part in decision.skipped)
+        for part in decision.skipped:
+            self._skips.labels(part.reason).inc(part.count)
+        if misfired:
+            self._misfires.labels(self._task(schedule.job_id)).inc(misfired)
+        for reason in fired.refused:
+            self._skips.labels(reason).inc()
+
+    def started(self, claimed: Claimed, late: float) -> None:
+        if claimed.execution.attempt == 1:
+            self._lateness.observe(max(0.0, late))
+
+    def running(self, number: int) -> None:
+        self._running.set(number)
+
+    def attempted(self, claimed: Claimed, evidence: Evidence, seconds: float) -> None:
+        """An attempt is over, however it went."""
+        self._durations.labels(self._task(claimed.job.id)).observe(seconds)
+        method = evidence.request.get("method")
+        if isinstance(method, str):
+            self._requests.labels(method if method in METHODS else OTHER, _code(evidence.response_code)).inc()
+
+    def retried(self, claimed: Claimed) -> None:
+        self._retries.labels(self._task(claimed.job.id)).inc()
+
+    def ended(self, status: ExecutionStatus, number: int = 1) -> None:
+        if number:
+            self._runs.labels(CRONJOB_NAMES[status]).inc(number)
+
+    def refresh(self, figures: Figures) -> None:
+        """What is counted in the store, when somebody asks."""
+        self._tasks.labels("ENABLED").set(figures.jobs_enabled)
+        self._tasks.labels("DISABLED").set(figures.jobs_disabled)
+        self._pending.set(figures.active.get(ExecutionStatus.CALLBACK_PENDING, 0))
+        for status in ACTIVE:
+            self._active.labels(status.value).set(figures.active.get(status, 0))
+
+    def _task(self, job_id: int | None) -> str:
+        if job_id is None:
+            return OTHER
+        if job_id not in self._known and len(self._known) < self._options.max_tasks:
+            self._known[job_id] = str(job_id)
+        return self._known.get(job_id, OTHER)
+
+
+def _code(status: int | None) -> str:
+    if status is None:
+        return "error"
+    return str(status) if 100 <= status <= 599 else OTHER

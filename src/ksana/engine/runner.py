@@ -1,0 +1,233 @@
+"""One execution from claim to verb: prepare → execute under a deadline → outcome → settle.
+
+The store's fence decides every race: if it says that the attempt is no longer ours, the work is dropped and nothing is
+written. A store that cannot be reached is waited for, since the work is done and only its result is missing.
+"""
+
+import asyncio
+import random
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from ksana.domain.clock import Clock
+from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.execution import Claim, Claimed
+from ksana.domain.job import ExecutionMode
+from ksana.domain.outcome import AwaitingCallback, Cancelled, Failed, Outcome, Succeeded, TimedOut
+from ksana.domain.retry import RetryAt, decide_retry
+from ksana.domain.states import ExecutionStatus
+from ksana.engine.commands.runs import token_hash
+from ksana.engine.identity import idempotency_key, trace_id
+from ksana.engine.measures import Measures
+from ksana.executors.base import CallbackGrant, ExecutionContext, Executor
+from ksana.store.base import Store
+from ksana.store.requests import Ending, NewCallback
+from ksana.telemetry import log
+
+BACKSTOP = timedelta(seconds=2)
+"""How long after its own deadline an executor that does not keep it is cut off."""
+TOKEN_BYTES = 32
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+
+
+class ExecutorSource(Protocol):
+    def get(self, job_type: str) -> Executor:
+        """InvalidInput if there is none of that type."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackOptions:
+    base_url: str
+    """Where targets reach the callback interface; a token is appended."""
+    token_ttl: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where an execution went. `fenced`: it was no longer ours, and nothing was written."""
+
+    status: ExecutionStatus | None
+    retry_at: datetime | None = None
+
+    @property
+    def fenced(self) -> bool:
+        return self.status is None
+
+
+FENCED = Result(None)
+
+
+class Runner:
+    """Runs one execution at a time for whoever calls; it keeps nothing between calls."""
+
+    def __init__(
+        self, store: Store, clock: Clock, executors: ExecutorSource, callback: CallbackOptions, measures: Measures
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._executors = executors
+        self._callback = callback
+        self._measures = measures
+
+    async def run(self, claimed: Claimed) -> Result:
+        """The whole way. Raises only CancelledError, and then has written nothing."""
+        began, at = self._clock.monotonic(), self._clock.now()
+        planned = claimed.execution.planned_for or claimed.execution.created_at
+        self._measures.started(claimed, (at - planned).total_seconds())
+        context = await self._prepared(claimed, at)
+        if context is None:
+            return FENCED
+        outcome = await self._executed(context)
+        seconds = self._clock.monotonic() - began
+        result = await self._settled(claimed, outcome)
+        self._account(claimed, outcome, result, seconds)
+        return result
+
+    # Prepare ----------------------------------------------------------------------------------------------------
+
+    async def _prepared(self, claimed: Claimed, at: datetime) -> ExecutionContext | None:
+        execution, job = claimed.execution, claimed.job
+        forced = bool(execution.input.get("force_async"))
+        mode = ExecutionMode.ASYNC if forced else job.spec.mode
+        grant = None
+        if mode is ExecutionMode.ASYNC:
+            grant = await self._granted(claimed, at)
+            if grant is None:
+                return None
+        return ExecutionContext(
+            execution=execution,
+            job=job,
+            triggered_at=at,
+            timeout=job.spec.timeout,
+            mode=mode,
+            trace_id=trace_id(execution),
+            idempotency_key=idempotency_key(execution),
+            callback=grant,
+        )
+
+    async def _granted(self, claimed: Claimed, at: datetime) -> CallbackGrant | None:
+        """A token that is valid before anything is sent: the callback may come before the answer. None: no longer ours."""
+        spec = claimed.job.spec
+        expires_at = at + max(self._callback.token_ttl, spec.timeout + spec.callback_timeout)
+        token = ""
+
+        async def opened() -> bool:
+            nonlocal token  # a new one each time: whether the last is known is not known
+            token = secrets.token_urlsafe(TOKEN_BYTES)
+            return await self._store.open_callback(NewCallback(claim_of(claimed), token_hash(token), expires_at))
+
+        if not await self._insisted(opened):
+            return None
+        return CallbackGrant(f"{self._callback.base_url.rstrip('/')}/{token}", token)
+
+    # Execute ----------------------------------------------------------------------------------------------------
+
+    async def _executed(self, context: ExecutionContext) -> Outcome:
+        try:
+            executor = self._executors.get(context.job.spec.type)
+            async with asyncio.timeout((context.timeout + BACKSTOP).total_seconds()):
+                return await executor.execute(context)
+        except TimeoutError:
+            return TimedOut(f"took longer than {context.timeout.total_seconds():g}s")
+        except KsanaError as error:
+            return Failed(error.message, retryable=False)
+        except Exception as error:  # noqa: BLE001 - whatever an executor raises ends this attempt, not the instance
+            log().error("executor failed", action="run.executor_failed", run_id=context.execution.id, exc_info=error)
+            return Failed(f"the executor failed: {type(error).__name__}")
+
+    # Settle -----------------------------------------------------------------------------------------------------
+
+    async def _settled(self, claimed: Claimed, outcome: Outcome) -> Result:
+        claim, now = claim_of(claimed), self._clock.now()
+        evidence = outcome.evidence
+        match outcome:
+            case Succeeded(output=output):
+                ending = Ending(claim, now, output=output, evidence=evidence)
+                return await self._written(lambda: self._store.succeed(ending), ExecutionStatus.SUCCESS)
+            case AwaitingCallback(within=within):
+                ending = Ending(claim, now, evidence=evidence)
+                verb = self._store.await_callback
+                return await self._written(lambda: verb(ending, now + within), ExecutionStatus.CALLBACK_PENDING)
+            case Failed(error=error, retryable=retryable, retry_after=retry_after):
+                ending = Ending(claim, now, error=error, evidence=evidence)
+                return await self._failed(claimed, ending, retryable=retryable, retry_after=retry_after)
+            case TimedOut(error=error):
+                ending = Ending(claim, now, error=error, evidence=evidence)
+                return await self._failed(claimed, ending, timed_out=True)
+            case Cancelled(reason=reason):
+                ending = Ending(claim, now, error=reason, evidence=evidence)
+                return await self._failed(claimed, ending, retryable=False)
+
+    async def _failed(
+        self,
+        claimed: Claimed,
+        ending: Ending,
+        *,
+        retryable: bool = True,
+        retry_after: timedelta | None = None,
+        timed_out: bool = False,
+    ) -> Result:
+        decision = decide_retry(
+            claimed.job.spec.retry,
+            attempt=claimed.execution.attempt,
+            retryable=retryable,
+            now=ending.at,
+            retry_after=retry_after,
+        )
+        if isinstance(decision, RetryAt):
+            at = decision.instant
+            retry = self._store.retry
+            status = ExecutionStatus.RETRYING
+            return await self._written(lambda: retry(ending, at, timed_out=timed_out), status, retry_at=at)
+        if timed_out:
+            return await self._written(lambda: self._store.time_out(ending), ExecutionStatus.TIMEOUT)
+        return await self._written(lambda: self._store.fail(ending), ExecutionStatus.FAILED)
+
+    async def _written(
+        self, verb: Callable[[], Awaitable[bool]], status: ExecutionStatus, *, retry_at: datetime | None = None
+    ) -> Result:
+        return Result(status, retry_at) if await self._insisted(verb) else FENCED
+
+    async def _insisted(self, verb: Callable[[], Awaitable[bool]]) -> bool:
+        """The verb's answer, however long the store is away: the fence tells whether it still counts then."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await verb()
+            except (StoreUnavailable, StoreFull):
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spread, not secret
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _account(self, claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
+        self._measures.attempted(claimed, outcome.evidence, seconds)
+        if result.status is ExecutionStatus.RETRYING:
+            self._measures.retried(claimed)
+        elif result.status not in {None, ExecutionStatus.CALLBACK_PENDING}:
+            self._measures.ended(result.status or ExecutionStatus.FAILED)
+        tell(claimed, outcome, result, seconds)
+
+
+def claim_of(claimed: Claimed) -> Claim:
+    return Claim(claimed.execution.id, claimed.execution.epoch)
+
+
+def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
+    """One line an attempt, with the fields that document 003 asks for."""
+    error = getattr(outcome, "error", None)
+    fields = {
+        "trace_id": trace_id(claimed.execution),
+        "task_id": claimed.job.id,
+        "job": claimed.job.spec.name,
+        "run_id": claimed.execution.id,
+        "attempt": claimed.execution.attempt,
+        "status": "FENCED" if result.status is None else result.status.value,
+        "latency_ms": round(seconds * 1000, 1),
+        "target_url": outcome.evidence.request.get("url", ""),
+    }
+    if error:
+        log().warning("attempt failed", action="run.attempted", err=error, **fields)
+    else:
+        log().info("attempt ended", action="run.attempted", **fields)

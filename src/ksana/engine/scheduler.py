@@ -1,0 +1,130 @@
+"""The scheduler: planned instants become occurrences and executions, on the instant.
+
+The store is the truth; a window of what is due soon is held in memory. Whatever is due together is written together. A
+schedule that somebody else fired or changed meanwhile is `lost` to us, which does no harm; one that cannot be worked out or
+written is parked with its error, and the others go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ksana.domain.clock import Clock
+from ksana.domain.errors import KsanaError
+from ksana.domain.ledger import Fired, Firing, Schedule
+from ksana.domain.schedule import FireDecision, decide_fire
+from ksana.engine.loop import Round
+from ksana.engine.measures import Measures
+from ksana.engine.signals import Signals
+from ksana.engine.window import Window
+from ksana.store.base import Store
+from ksana.telemetry import log
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    poll_interval: timedelta = timedelta(seconds=1)
+    ahead: timedelta = timedelta(seconds=30)
+    batch_limit: int = 1_000
+
+
+class Scheduler:
+    """A Periodic."""
+
+    name = "scheduler"
+
+    def __init__(
+        self, store: Store, clock: Clock, options: SchedulerOptions, signals: Signals, measures: Measures
+    ) -> None:
+        self.interval = options.poll_interval
+        self._store = store
+        self._clock = clock
+        self._options = options
+        self._signals = signals
+        self._measures = measures
+        self._window = Window()
+        self._look_at: datetime | None = None
+
+    def look_again(self) -> None:
+        """Somebody changed a schedule: what is in memory no longer counts."""
+        self._look_at = None
+
+    async def run_once(self, now: datetime) -> Round:
+        """Fires everything that is due at `now`, however much that is."""
+        if self._must_look(now):
+            await self._look(now)
+        fired = 0
+        while due := self._window.take_due(now, self._options.batch_limit):
+            fired += await self._fire(due, now)
+            if self._window.next_at() is None:
+                await self._look(now)
+        return Round(fired, self._next_at())
+
+    def _must_look(self, now: datetime) -> bool:
+        # A clock that went back must not keep us from looking until it has caught up.
+        return self._look_at is None or not self._look_at - self.interval <= now < self._look_at
+
+    async def _look(self, now: datetime) -> None:
+        began = self._clock.monotonic()
+        # Before the answer: a change that comes while we ask makes us ask again.
+        self._look_at = now + self.interval
+        until, limit = now + self._options.ahead, self._options.batch_limit
+        found = await self._store.due_schedules(until, limit)
+        for bad in found.unreadable:
+            await self._park(bad.schedule_id, bad.version, bad.error)
+        full = len(found.schedules) + len(found.unreadable) >= limit
+        latest = found.schedules[-1].next_fire_at if full and found.schedules else None
+        self._window.load(found.schedules, latest or until)
+        self._measures.looked(self._clock.monotonic() - began)
+
+    async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:
+        firings: dict[int, tuple[Schedule, Firing]] = {}
+        for schedule in due:
+            firing = await self._decided(schedule, now)
+            if firing is not None:
+                firings[schedule.id] = schedule, firing
+        try:
+            answers = await self._store.fire([firing for _, firing in firings.values()], now)
+        except KsanaError:
+            self.look_again()  # they have left the window, but not the store
+            raise
+        for fired in answers:
+            schedule, firing = firings[fired.schedule_id]
+            await self._settle(schedule, firing, fired)
+        if any(fired.execution_ids for fired in answers):
+            self._signals.work()
+        return sum(len(fired.execution_ids) for fired in answers)
+
+    async def _decided(self, schedule: Schedule, now: datetime) -> Firing | None:
+        cursor = schedule.next_planned_for
+        if cursor is None:
+            return None
+        try:
+            decision = decide_fire(schedule.spec, schedule.id, cursor, now)
+        except Exception as error:  # noqa: BLE001 - one bad schedule must not hold up the others
+            await self._park(schedule.id, schedule.version, str(error) or type(error).__name__)
+            return None
+        return Firing(schedule.id, schedule.version, cursor, decision)
+
+    async def _settle(self, schedule: Schedule, firing: Firing, fired: Fired) -> None:
+        if fired.error is not None:
+            await self._park(schedule.id, schedule.version, fired.error)
+        elif fired.lost:
+            self.look_again()
+        else:
+            self._window.put(_moved(schedule, firing.decision))
+            self._measures.fired(schedule, firing.decision, fired)
+
+    async def _park(self, schedule_id: int, version: int, error: str) -> None:
+        if await self._store.park_schedule(schedule_id, version, error):
+            log().error("schedule parked", action="schedule.parked", schedule_id=schedule_id, err=error)
+
+    def _next_at(self) -> datetime | None:
+        if self._look_at is None:
+            return self._clock.now()
+        soonest = self._window.next_at()
+        return self._look_at if soonest is None else min(soonest, self._look_at)
+
+
+def _moved(schedule: Schedule, decision: FireDecision) -> Schedule:
+    return replace(schedule, next_planned_for=decision.next_cursor, next_fire_at=decision.next_fire_at)

@@ -1,0 +1,125 @@
+"""The smaller services: work of the dead is recovered, deadlines expire, stolen work is stopped, old rows go."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ksana.domain.instance import HEARTBEAT
+from ksana.domain.states import ExecutionStatus
+from ksana.engine.loop import Round
+from ksana.engine.measures import Measures
+from ksana.engine.signals import Signals
+from ksana.engine.workers import Workers
+from ksana.store.base import Store
+from ksana.store.requests import PurgeRequest
+from ksana.telemetry import log
+
+AT_ONCE = 1_000
+
+
+class Recovery:
+    """Executions of instances whose heartbeat stopped go back to the queue, or fail if they must not run twice."""
+
+    name = "recovery"
+    interval = HEARTBEAT
+
+    def __init__(self, store: Store, signals: Signals) -> None:
+        self._store = store
+        self._signals = signals
+
+    async def run_once(self, now: datetime) -> Round:
+        found = await self._store.recover(now, AT_ONCE)
+        done = found.requeued + found.failed
+        if done or found.dead_instances:
+            log().warning(
+                "recovered",
+                action="instance.recovered",
+                dead=list(found.dead_instances),
+                requeued=found.requeued,
+                failed=found.failed,
+            )
+        if done:
+            self._signals.work()
+        return Round(done, now if done >= AT_ONCE else None)
+
+
+class Deadlines:
+    """Runs whose callback did not come in time end FAILED_TIMEOUT."""
+
+    name = "deadlines"
+
+    def __init__(self, store: Store, signals: Signals, measures: Measures, interval: timedelta) -> None:
+        self.interval = interval
+        self._store = store
+        self._signals = signals
+        self._measures = measures
+
+    async def run_once(self, now: datetime) -> Round:
+        due_at = await self._store.next_deadline_at()
+        if due_at is None or due_at > now:
+            return Round(0, due_at)
+        expired = await self._store.expire_callbacks(now, AT_ONCE)
+        self._measures.ended(ExecutionStatus.FAILED_TIMEOUT, len(expired))
+        for execution_id in expired:
+            log().warning("no callback came in time", action="run.callback_timeout", run_id=execution_id)
+        if expired:
+            self._signals.work()
+        return Round(len(expired), now if expired else None)
+
+
+class Watch:
+    """Work that is no longer ours, because somebody cancelled it elsewhere or took it over, is stopped."""
+
+    name = "watch"
+    interval = timedelta(seconds=2)
+
+    def __init__(self, store: Store, workers: Workers) -> None:
+        self._store = store
+        self._workers = workers
+
+    async def run_once(self, now: datetime) -> Round:  # noqa: ARG002 - the port's
+        claims = self._workers.claims
+        if not claims:
+            return Round()
+        mine = await self._store.still_mine(claims)
+        lost = [claim for claim in claims if claim not in mine]
+        for claim in lost:
+            self._workers.drop(claim)
+        return Round(len(lost))
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOptions:
+    max_age: timedelta = timedelta(days=30)
+    max_runs: int = 100_000
+    interval: timedelta = timedelta(minutes=1)
+    batch: int = 500
+
+
+class Retention:
+    """What has been kept long enough goes, a portion at a time."""
+
+    name = "retention"
+
+    def __init__(self, store: Store, options: RetentionOptions) -> None:
+        self.interval = options.interval
+        self._store = store
+        self._options = options
+        self._after_job = 0
+        self._after_schedule = 0
+
+    async def run_once(self, now: datetime) -> Round:
+        purged = await self._store.purge(
+            PurgeRequest(
+                before=now - self._options.max_age,
+                keep=self._options.max_runs,
+                limit=self._options.batch,
+                after_job=self._after_job,
+                after_schedule=self._after_schedule,
+            )
+        )
+        self._after_job, self._after_schedule = purged.after_job, purged.after_schedule
+        done = purged.runs + purged.instants + purged.events + purged.instances
+        if done:
+            log().debug("purged", action="retention.purged", runs=purged.runs, instants=purged.instants)
+        # With more to do, go on soon, but let others write in between.
+        return Round(done, None if purged.done else now + timedelta(milliseconds=100))

@@ -1,0 +1,122 @@
+"""What this instance runs at the moment: a bounded set of tasks, each of which can be stopped.
+
+Three ways to stop one early, told apart by what is written: `cancel` (a person ended it, the store knows: nothing),
+`abandon` (our lease is gone: nothing may be written), `drain` (this instance stops: the work is handed back).
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from ksana.domain.clock import Clock
+from ksana.domain.errors import KsanaError
+from ksana.domain.execution import Claim, Claimed
+from ksana.domain.job import RecoveryRule
+from ksana.engine.measures import Measures
+from ksana.engine.runner import FENCED, Result, Runner, claim_of
+from ksana.store.base import Store
+from ksana.store.requests import Ending
+from ksana.telemetry import log
+
+STOPPED = "its instance stopped while it ran"
+
+
+class Workers:
+    def __init__(self, runner: Runner, store: Store, clock: Clock, size: int, measures: Measures) -> None:
+        self._runner = runner
+        self._store = store
+        self._clock = clock
+        self._size = size
+        self._measures = measures
+        self._tasks: dict[Claim, asyncio.Task[None]] = {}
+        self._claimed: dict[Claim, Claimed] = {}
+        self._handing_back = False
+        self.on_end: Callable[[Result], None] = _ignored
+        """Told whenever one is over, and so a place free."""
+
+    @property
+    def free(self) -> int:
+        return self._size - len(self._tasks)
+
+    @property
+    def claims(self) -> list[Claim]:
+        return list(self._tasks)
+
+    def start(self, claimed: Claimed) -> None:
+        claim = claim_of(claimed)
+        self._claimed[claim] = claimed
+        self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
+        self._measures.running(len(self._tasks))
+
+    def cancel(self, execution_id: int) -> None:
+        """Stops the work on it, if it is here. The store has been told already."""
+        for claim in [claim for claim in self._tasks if claim.execution_id == execution_id]:
+            self.drop(claim)
+
+    def drop(self, claim: Claim) -> None:
+        """Stops one whose claim no longer counts."""
+        task = self._tasks.get(claim)
+        if task is not None:
+            self._claimed.pop(claim, None)  # so that nothing is handed back
+            task.cancel()
+
+    def abandon(self) -> None:
+        """Stops all: others may have them by now."""
+        for claim in self.claims:
+            self.drop(claim)
+
+    async def drain(self, grace: timedelta) -> None:
+        """Lets what runs end within `grace`, then hands the rest back. Called again with less, it ends the sooner."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=max(0.0, grace.total_seconds()))
+        self._handing_back = True
+        left = list(self._tasks.values())
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left)
+
+    async def _work(self, claim: Claim, claimed: Claimed) -> None:
+        result = FENCED
+        try:
+            result = await self._runner.run(claimed)
+        except asyncio.CancelledError:
+            if self._handing_back and claim in self._claimed:
+                await self._hand_back(claimed)
+        except Exception as error:  # noqa: BLE001 - a bug in the pipeline must not cost the other runs their instance
+            log().error("run failed", action="run.failed", run_id=claim.execution_id, exc_info=error)
+            await self._give_up(claimed, error)
+        finally:
+            self._claimed.pop(claim, None)
+            self._tasks.pop(claim, None)
+            self._measures.running(len(self._tasks))
+            self.on_end(result)
+
+    async def _hand_back(self, claimed: Claimed) -> None:
+        """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""
+        claim, now = claim_of(claimed), self._clock.now()
+        try:
+            if claimed.job.spec.recovery is RecoveryRule.FAIL:
+                await self._store.fail(Ending(claim, now, error=STOPPED))
+            else:
+                await self._store.hand_back(claim, now)
+        except KsanaError as error:
+            log().warning(
+                "not handed back; recovery will",
+                action="run.not_handed_back",
+                run_id=claim.execution_id,
+                err=error.message,
+            )
+
+    async def _give_up(self, claimed: Claimed, error: Exception) -> None:
+        """The pipeline itself broke: the attempt failed for good, rather than be stuck for ever."""
+        try:
+            await self._store.fail(
+                Ending(claim_of(claimed), self._clock.now(), error=f"internal error: {type(error).__name__}")
+            )
+        except KsanaError as again:
+            log().error("not recorded", action="run.not_recorded", run_id=claimed.execution.id, err=again.message)
+
+
+def _ignored(_: Result) -> None:
+    """Nobody wants to know."""
