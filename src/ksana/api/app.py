@@ -10,7 +10,7 @@ from ksana import __version__
 from ksana.api import docs, errors
 from ksana.api.errors import Problems, Translation
 from ksana.api.middleware import MAX_BODY, AnswersHead, Bounded, Guarded, Observed
-from ksana.api.system import Probe, system_router
+from ksana.api.system import Probe, Refresh, system_router
 from ksana.telemetry import Metrics
 
 DESCRIPTION = "Decides when work runs, runs it, and accounts for every instant."
@@ -32,6 +32,7 @@ class ApiOptions:
     any_address: bool = False
     """Answer to every numeric address: a server that listens on all of its own cannot list them."""
     metrics_enabled: bool = True
+    refresh_metrics: Refresh | None = None
     max_body: int = MAX_BODY
     contracts: Sequence[Contract] = field(default_factory=tuple)
 
@@ -56,7 +57,9 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
     errors.install(app, problems)
     docs.install(app)
     shown = metrics if options.metrics_enabled else None
-    app.include_router(system_router(probe=probe, version=__version__, metrics=shown))
+    app.include_router(
+        system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics)
+    )
     for contract in options.contracts:
         app.include_router(contract.router)
     return app

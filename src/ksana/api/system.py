@@ -32,7 +32,13 @@ class _Metrics(PlainTextResponse):
     media_type = METRICS_TYPE
 
 
-def system_router(*, probe: Probe, version: str, metrics: Metrics | None) -> APIRouter:
+Refresh = Callable[[], Awaitable[None]]
+"""Brings figures up to date that are counted only when somebody asks. Never raises."""
+
+
+def system_router(
+    *, probe: Probe, version: str, metrics: Metrics | None, refresh: Refresh | None = None
+) -> APIRouter:
     """The routes; `/metrics` only if there are metrics to show."""
     router = APIRouter(tags=["system"])
 
@@ -56,12 +62,14 @@ def system_router(*, probe: Probe, version: str, metrics: Metrics | None) -> API
         return PlainTextResponse(f"v{version}")
 
     if metrics is not None:
-        _add_metrics(router, metrics)
+        _add_metrics(router, metrics, refresh)
     return router
 
 
-def _add_metrics(router: APIRouter, metrics: Metrics) -> None:
+def _add_metrics(router: APIRouter, metrics: Metrics, refresh: Refresh | None) -> None:
     @router.get("/metrics", response_class=_Metrics)
     async def show_metrics() -> Response:
         """The figures, for Prometheus."""
+        if refresh is not None:
+            await refresh()
         return Response(metrics.render(), media_type=METRICS_TYPE)

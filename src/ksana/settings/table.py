@@ -19,6 +19,7 @@ from ksana.settings.values import (
     HOST,
     HOSTS,
     NAMESPACE,
+    TARGETS,
     YES_OR_NO,
     Parser,
     choice,
@@ -166,6 +167,23 @@ class ExecutorSettings:
     request_timeout: timedelta = setting(
         duration(_SECOND / 10), 15 * _SECOND, "Time-out of a task (document 003) that names none."
     )
+    connect_timeout: timedelta = setting(
+        duration(_SECOND / 100, timedelta(hours=1)), 10 * _SECOND, "How long a target may take to accept a connection."
+    )
+    response_kept: int = setting(
+        whole(0, 100_000_000),
+        1_000_000,
+        "Bytes of a target's answer that are kept; what is longer is cut, and the attempt says so.",
+    )
+    egress: str = setting(
+        choice("internal", "public", "allowlist"),
+        "internal",
+        "Which targets may be called: `internal` also loopback and private networks, `public` only the internet,"
+        " `allowlist` only `executor.egress_allow`. Cloud metadata, link-local and multicast addresses never are.",
+    )
+    egress_allow: tuple[str, ...] = setting(
+        TARGETS, (), "Host names, addresses and networks that may be called where `executor.egress` is `allowlist`."
+    )
     default_retry: DefaultRetrySettings = field(default_factory=DefaultRetrySettings)
     persistence: PersistenceSettings = field(default_factory=PersistenceSettings)
 
@@ -191,7 +209,27 @@ class CallbackSettings:
         "Address that targets call, as they see it; the token is appended.",
         default_meaning="`/api/v1/callbacks` at the address this server listens on",
     )
-    token_ttl: timedelta = setting(duration(_SECOND), 3600 * _SECOND, "How long a callback token can be used.")
+    token_ttl: timedelta = setting(
+        duration(_SECOND), 3600 * _SECOND, "How long a callback token can be used, at the least; as long as its run waits."
+    )
+    allow_ids: bool = setting(
+        YES_OR_NO, default=True, meaning="Accept callbacks that name `task_id` and `run_id` instead of a token."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How long what has ended is kept. What has not ended always is."""
+
+    max_age: timedelta = setting(
+        duration(timedelta(minutes=1)), timedelta(days=30), "Age from which ended runs, ledger rows and events go."
+    )
+    max_runs: int = setting(
+        whole(1, 1_000_000_000), 100_000, "Most ended runs that are kept of one job; the ledger keeps its rows."
+    )
+    interval: timedelta = setting(
+        duration(_SECOND, timedelta(days=1)), timedelta(minutes=1), "How often to look for what may go."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +251,9 @@ class MetricsSettings:
     """Prometheus."""
 
     enabled: bool = setting(YES_OR_NO, default=True, meaning="Answer `/metrics`.")
+    max_tasks: int = setting(
+        whole(0, 100_000), 1_000, "How many tasks have series of their own; the others share `task_id=other`."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +292,7 @@ class Settings:
     executor: ExecutorSettings = field(default_factory=ExecutorSettings)
     jobs: JobDefaults = field(default_factory=JobDefaults)
     callback: CallbackSettings = field(default_factory=CallbackSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     logging: LoggingSettings = field(default_factory=LoggingSettings)

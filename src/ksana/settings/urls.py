@@ -10,7 +10,7 @@ MASK = "***"
 SERVERS = {"postgresql": 5432, "mysql": 3306}
 _SYNONYMS = {"postgres": "postgresql", "mariadb": "mysql"}
 _SECRET_OPTIONS = frozenset({"password", "passwd", "sslpassword"})
-_FORMS = "sqlite:///path, postgresql://user:password@host/name or mysql://user:password@host/name"
+_FORMS = "sqlite:///path, json://path, postgresql://user:password@host/name or mysql://user:password@host/name"
 _ENCODE = "percent-encode special characters in the user name and the password (@ is %40, / is %2F)"
 _DSN = re.compile(
     r"(?:(?P<user>[^:/]*?)(?::(?P<password>.*))?@)?(?:(?P<net>[a-z]+)(?:\((?P<address>[^)]*)\))?)?"
@@ -41,6 +41,8 @@ def masked(url: str) -> str:
 
 def endpoint(url: str) -> str:
     """`host:port` of a database server, or the file of an embedded one: how messages name it."""
+    if url.startswith("json://"):
+        return url.removeprefix("json://")
     parts = urlsplit(url)
     if parts.scheme not in SERVERS:
         return parts.path.removeprefix("/")
@@ -54,7 +56,7 @@ def _database_url(value: object, field: str) -> str:
     if not separator:
         raise InvalidInput(field, f"not a database address: write it as {_FORMS}")
     if scheme == "json":
-        raise InvalidInput(field, "json:// (the JSON-file store) is not available in this version: use sqlite:///path")
+        return _json(rest, field)
     if scheme == "sqlite":
         return _sqlite(rest, field)
     if scheme in SERVERS:
@@ -69,6 +71,15 @@ def _sqlite(rest: str, field: str) -> str:
     if path == "/:memory:" or "?" in path or "#" in path or "\0" in path:
         raise InvalidInput(field, "must name a file, without options: an in-memory database would keep nothing")
     return f"sqlite://{path}"
+
+
+def _json(rest: str, field: str) -> str:
+    """What follows `json://` is the path, as it stands: of a .json file, or of the folder that holds jobs.json."""
+    path = rest.strip()
+    if not path.strip("/") or any(mark in path for mark in "?#\0"):
+        told = "must name a file or a folder, without options: json://relative/jobs.json or json:///absolute/jobs.json"
+        raise InvalidInput(field, told)
+    return f"json:///{path.lstrip('/')}" if path.startswith("/") else f"json://{path}"
 
 
 def _server(url: str, field: str) -> str:

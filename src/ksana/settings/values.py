@@ -112,6 +112,18 @@ def _hosts(value: object, field: str) -> tuple[str, ...]:
     return tuple(_host(item, field) for item in items if str(item).strip())
 
 
+def _targets(value: object, field: str) -> tuple[str, ...]:
+    """As hosts, and networks such as 10.0.0.0/8 too."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(field, "must be a list of host names, addresses or networks")
+    named = tuple(part.strip() for part in parts if part.strip())
+    for part in named:
+        if not _HOST.fullmatch(part.partition("/")[0].strip("[]")):
+            raise InvalidInput(field, f"{quoted(part)} is no host name, address or network")
+    return named
+
+
 def _namespace(value: object, field: str) -> str:
     text = str(value).strip()
     if not _NAMESPACE.fullmatch(text):
@@ -123,4 +135,5 @@ YES_OR_NO = Parser("true or false", _yes_or_no)
 DIRECTORY = Parser("directory", _path)
 HOST = Parser("address or host name", _host)
 HOSTS = Parser("list of host names", _hosts)
+TARGETS = Parser("list of host names, addresses and networks", _targets)
 NAMESPACE = Parser("name", _namespace)

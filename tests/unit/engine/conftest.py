@@ -1,0 +1,24 @@
+"""A store on a file, a clock that the test moves, and an instance between them."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest_asyncio
+from tests.clock import FakeClock
+from tests.contract.store.conftest import OPTIONS
+from tests.unit.engine.simulation import Simulation
+
+from ksana.store.sql import migrate, open_store
+
+
+@pytest_asyncio.fixture
+async def sim(tmp_path: Path) -> AsyncIterator[Simulation]:
+    url, clock = f"sqlite:///{tmp_path / 'ksana.db'}", FakeClock()
+    migrate.upgrade(url, OPTIONS)
+    store = open_store(url, options=OPTIONS, clock=clock)
+    simulation = Simulation(store, clock)
+    await simulation.join()
+    yield simulation
+    await simulation.engine.workers.drain(timedelta(0))
+    await store.close()

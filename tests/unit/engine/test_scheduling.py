@@ -1,0 +1,165 @@
+"""Planned instants on simulated time: each fires once, late ones follow the policy, changes count at once."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.contract.store.world import ANNA
+from tests.unit.engine.simulation import Simulation
+
+from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
+from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStatus
+from ksana.engine import scheduler
+from ksana.engine.commands import JobEdit
+
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+
+
+async def test_a_day_of_a_quarter_hourly_cron_is_ninety_six_runs_each_on_its_instant(sim: Simulation) -> None:
+    view = await sim.job(ScheduleSpec(kind=ScheduleKind.CRON, cron="*/15 * * * *"))
+    start = sim.clock.now()
+    await sim.advance(DAY)
+    runs = await sim.executions(view.job)
+    assert [run.planned_for for run in runs] == [start + n * timedelta(minutes=15) for n in range(1, 97)]
+    assert {run.status for run in runs} == {ExecutionStatus.SUCCESS}
+    assert [run.started_at for run in runs] == [run.planned_for for run in runs]
+
+
+async def test_the_ledger_has_every_instant_once(sim: Simulation) -> None:
+    view = await sim.job(sim.every(timedelta(seconds=90)))
+    await sim.advance(timedelta(hours=1))
+    ledger = await sim.ledger(view.schedule)
+    assert [row.outcome for row in ledger] == [OccurrenceOutcome.FIRED] * 40
+    assert len({row.planned_for for row in ledger}) == 40
+
+
+async def test_a_changed_schedule_counts_at_once(sim: Simulation) -> None:
+    view = await sim.job(sim.every(timedelta(hours=1)))
+    await sim.settle()
+    edit = JobEdit(view.job.spec, schedule=sim.every(timedelta(seconds=10)))
+    changed = await sim.jobs.change(view.job.id, edit, ANNA)
+    assert changed.job.version == view.job.version + 1
+    await sim.advance(MINUTE)
+    assert len(await sim.executions(view.job)) == 6
+
+
+async def test_a_disabled_job_does_not_fire_and_the_ledger_says_what_passed(sim: Simulation) -> None:
+    view = await sim.job(sim.every(MINUTE))
+    await sim.advance(2 * MINUTE)
+    await sim.jobs.switch(view.job.id, ANNA, enabled=False)
+    await sim.advance(timedelta(minutes=10))
+    assert len(await sim.executions(view.job)) == 2
+    await sim.jobs.switch(view.job.id, ANNA, enabled=True)
+    await sim.advance(2 * MINUTE)
+    ledger = await sim.ledger(view.schedule)
+    assert [(row.outcome, row.count, row.reason) for row in ledger] == [
+        (OccurrenceOutcome.FIRED, 1, None),
+        (OccurrenceOutcome.FIRED, 1, None),
+        (OccurrenceOutcome.SKIPPED, 10, "paused"),
+        (OccurrenceOutcome.FIRED, 1, None),
+        (OccurrenceOutcome.FIRED, 1, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "ran"), [(MisfirePolicy.FIRE_NOW, 1), (MisfirePolicy.SKIP, 0), (MisfirePolicy.CATCH_UP_LIMITED, 3)]
+)
+async def test_a_long_outage_of_a_per_second_schedule_follows_its_policy_and_is_one_row(
+    sim: Simulation, policy: MisfirePolicy, ran: int
+) -> None:
+    spec = sim.every(timedelta(seconds=1), misfire=policy, catchup_limit=3, misfire_grace=timedelta(0))
+    view = await sim.job(spec)
+    sim.clock.advance(timedelta(days=30, milliseconds=500))
+    await sim.settle()
+    ledger = await sim.ledger(view.schedule)
+    assert len(await sim.executions(view.job)) == ran
+    assert sum(row.count for row in ledger) == 30 * 86_400
+    assert len(ledger) == ran + 1
+
+
+async def test_instants_within_the_grace_all_run(sim: Simulation) -> None:
+    view = await sim.job(sim.every(timedelta(seconds=10)))
+    sim.clock.advance(timedelta(seconds=59))
+    await sim.settle()
+    assert len(await sim.executions(view.job)) == 5
+
+
+async def test_a_once_in_the_past_is_missed_if_it_skips_and_runs_if_it_fires_now(sim: Simulation) -> None:
+    past = sim.clock.now() - timedelta(seconds=10)
+    missed = await sim.job(ScheduleSpec(kind=ScheduleKind.ONCE, run_at=past, misfire=MisfirePolicy.SKIP))
+    late = await sim.job(ScheduleSpec(kind=ScheduleKind.ONCE, run_at=past, misfire=MisfirePolicy.FIRE_NOW))
+    await sim.settle()
+    assert await sim.executions(missed.job) == []
+    assert [row.outcome for row in await sim.ledger(missed.schedule)] == [OccurrenceOutcome.MISSED]
+    assert await sim.statuses(late.job) == [ExecutionStatus.SUCCESS]
+    again = await sim.queries.job(late.job.id)
+    assert again.schedule is not None
+    assert again.schedule.status is ScheduleStatus.FINISHED
+
+
+async def test_a_schedule_that_cannot_be_worked_out_is_parked_and_the_others_go_on(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await sim.job(sim.every(MINUTE)), await sim.job(sim.every(MINUTE))
+    decide = scheduler.decide_fire
+    assert bad.schedule is not None
+    bad_id = bad.schedule.id
+
+    def broken(spec: ScheduleSpec, schedule_id: int, cursor: datetime, now: datetime) -> object:
+        if schedule_id == bad_id:
+            raise ValueError("no such calendar")
+        return decide(spec, schedule_id, cursor, now)
+
+    monkeypatch.setattr(scheduler, "decide_fire", broken)
+    await sim.advance(2 * MINUTE)
+    assert len(await sim.executions(good.job)) == 2
+    parked = (await sim.queries.job(bad.job.id)).schedule
+    assert parked is not None
+    assert (parked.status, parked.error) == (ScheduleStatus.PARKED, "no such calendar")
+
+
+async def test_a_clock_that_goes_back_fires_nothing_twice_and_does_not_stall(sim: Simulation) -> None:
+    view = await sim.job(sim.every(MINUTE))
+    await sim.advance(5 * MINUTE)
+    sim.clock.advance(-3 * MINUTE)
+    await sim.settle()
+    assert len(await sim.executions(view.job)) == 5
+    await sim.advance(4 * MINUTE)
+    planned = [run.planned_for for run in await sim.executions(view.job)]
+    assert len(planned) == len(set(planned)) == 6
+
+
+async def test_a_window_smaller_than_what_is_due_fires_it_all_the_same(sim: Simulation) -> None:
+    sim.engine.scheduler._options = type(sim.engine.scheduler._options)(batch_limit=3)
+    views = [await sim.job(sim.every(MINUTE)) for _ in range(10)]
+    await sim.advance(MINUTE)
+    assert [len(await sim.executions(view.job)) for view in views] == [1] * 10
+
+
+async def test_a_job_that_skips_records_the_skip_with_its_reason(sim: Simulation) -> None:
+    sim.target.held = asyncio.Event()
+    view = await sim.job(sim.every(MINUTE), concurrency=ConcurrencyPolicy.SKIP, max_concurrency=1)
+    await sim.advance(2 * MINUTE)
+    sim.target.held.set()
+    await sim.idle()
+    runs = await sim.executions(view.job)
+    assert [(run.status, run.reason) for run in runs] == [
+        (ExecutionStatus.SUCCESS, None),
+        (ExecutionStatus.SKIPPED, "concurrency_limit"),
+    ]
+    assert sim.figure("ksana_skips_total", reason="concurrency_limit") == 1
+
+
+async def test_daylight_saving_is_the_zones_business(sim: Simulation) -> None:
+    sim.clock.advance(datetime(2026, 3, 28, tzinfo=UTC) - sim.clock.now())
+    spec = ScheduleSpec(kind=ScheduleKind.CRON, cron="0 30 2 * * *", timezone="Europe/Zurich")
+    view = await sim.job(spec)
+    await sim.advance(timedelta(days=3))
+    planned = [run.planned_for for run in await sim.executions(view.job)]
+    assert planned == [
+        datetime(2026, 3, 28, 1, 30, tzinfo=UTC),
+        datetime(2026, 3, 29, 1, 0, tzinfo=UTC),  # the gap: once, right after it
+        datetime(2026, 3, 30, 0, 30, tzinfo=UTC),
+    ]
