@@ -80,7 +80,7 @@ async def _serve(loaded: Loaded, clock: Clock) -> None:
     stop = Stop()
     stop.listen()
     with closing(bind(loaded)) as listener:
-        instance = await open_instance(loaded, clock, stop.asked)
+        instance = await open_instance(loaded, clock, stop.asked, base_url(listener.getsockname()))
         if instance is None:
             return
         try:

@@ -10,7 +10,7 @@ from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
-from ksana.store.requests import PurgeRequest
+from ksana.store.requests import Purged, PurgeRequest
 from ksana.telemetry import log
 
 AT_ONCE = 1_000
@@ -93,6 +93,27 @@ class RetentionOptions:
     max_runs: int = 100_000
     interval: timedelta = timedelta(minutes=1)
     batch: int = 500
+
+
+async def purge_all(store: Store, options: RetentionOptions, now: datetime) -> Purged:
+    """Everything that may go, in one go; the sum."""
+    total = last = Purged(done=False)
+    while not last.done:
+        request = PurgeRequest(
+            before=now - options.max_age,
+            keep=options.max_runs,
+            limit=options.batch,
+            after_job=last.after_job,
+            after_schedule=last.after_schedule,
+        )
+        last = await store.purge(request)
+        total = Purged(
+            total.runs + last.runs,
+            total.instants + last.instants,
+            total.events + last.events,
+            total.instances + last.instances,
+        )
+    return total
 
 
 class Retention:

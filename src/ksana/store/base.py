@@ -24,6 +24,7 @@ from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import (
+    AuditedSchedule,
     AuditEntry,
     CallbackAnswer,
     CallbackReport,
@@ -129,6 +130,9 @@ class Ledger(Protocol):
 
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         """The newest row of each of these schedules' ledgers; a schedule that has none is left out."""
+
+    async def audited_schedules(self, after_id: int, limit: int) -> Sequence[AuditedSchedule]:
+        """Schedules with a greater id, by id, those that were deleted too, each with the definitions that it had."""
 
 
 class Queue(Protocol):
@@ -250,9 +254,6 @@ class Journal(Protocol):
     async def events(self, after_id: int, limit: int) -> Sequence[Event]:
         """Events with a greater id, in order. Where several instances write, one may appear after another with a greater id:
         who must not miss any asks again from a little further back."""
-
-    async def events_of(self, subject: str, limit: int) -> Sequence[Event]:
-        """What happened to one thing (`kind/id`), in order."""
 
     async def audit_entries(self, page: PageRequest) -> Page[AuditEntry]:
         """Newest first."""

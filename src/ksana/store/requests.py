@@ -263,6 +263,16 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditedSchedule:
+    """A schedule, also one that was deleted, as an audit needs it."""
+
+    schedule: Schedule
+    deleted_at: datetime | None
+    definitions: Sequence[tuple[datetime, ScheduleSpec]]
+    """Each definition that it had, and since when, as far back as events are kept; never empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeRequest:
     """What may go: whatever ended, or was recorded, before `before`; of each job's runs also all but the newest `keep`."""
 

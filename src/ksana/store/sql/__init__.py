@@ -24,3 +24,11 @@ def open_store(url: str, *, options: StoreOptions, clock: Clock) -> SqlStore:
             lock.release()
         raise
     return store
+
+
+def open_for_reading(url: str, *, options: StoreOptions, clock: Clock) -> SqlStore:
+    """The same for questions only, also while another process has the file; whoever asks it to write gets StoreUnavailable."""
+    migrate.require_current(migrate.status(url, options))
+    store = SqlStore(url, dialect_of(url), clock, options)
+    store.writer.refuse()
+    return store

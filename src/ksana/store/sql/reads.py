@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import NotFound
-from ksana.domain.events import Event
+from ksana.domain.events import Event, EventType
 from ksana.domain.execution import Attempt, Claim, Execution
 from ksana.domain.instance import Instance
 from ksana.domain.job import Job
@@ -28,6 +28,7 @@ from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.states import ACTIVE, ExecutionStatus
 from ksana.store.requests import (
     MAX_PAGED_ROWS,
+    AuditedSchedule,
     AuditEntry,
     DueSchedules,
     ExecutionFilter,
@@ -69,6 +70,11 @@ _LAST_OCCURRENCES = Statement(
     "SELECT t.* FROM {rows} {join} occurrences t ON t.schedule_id = r.id AND t.planned_for ="
     " (SELECT max(o.planned_for) FROM occurrences o WHERE o.schedule_id = r.id)",
     _IDS,
+)
+_DEFINITIONS = Statement(
+    "SELECT t.subject, t.at, t.data FROM {rows} {join} events t ON t.subject = r.subject"
+    f" WHERE t.type IN ('{EventType.SCHEDULE_CREATED}', '{EventType.SCHEDULE_CHANGED}') ORDER BY t.id",
+    columns(subject="key"),
 )
 _NEXT_READY = Statement(
     "SELECT min(t.ready_at) FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at > 0"
@@ -186,6 +192,20 @@ def next_deadline_at(tx: Tx) -> datetime | None:
     return None if earliest is None else from_micros(earliest)
 
 
+def audited_schedules(tx: Tx, after_id: int, limit: int) -> list[AuditedSchedule]:
+    page = select(schema.schedules).where(_schedules.id > after_id).order_by(_schedules.id).limit(limit)
+    rows = tx.core(page)
+    told = tx.query(_DEFINITIONS, [(f"schedule/{row.id}",) for row in rows])
+    return [_audited(row, [each for each in told if each.subject == f"schedule/{row.id}"]) for row in rows]
+
+
+def _audited(row: Row[Any], told: list[Row[Any]]) -> AuditedSchedule:
+    schedule_ = codec.schedule(row)
+    changes = [(from_micros(event.at), codec.from_json(event.data) or {}) for event in told]
+    known = [(at, codec.schedule_spec(data["spec"])[0]) for at, data in changes if "spec" in data]
+    return AuditedSchedule(schedule_, codec.instant(row.deleted_at), known or [(schedule_.created_at, schedule_.spec)])
+
+
 def execution(tx: Tx, execution_id: int) -> Execution:
     found = tx.core(select(schema.executions).where(_executions.id == execution_id))
     if not found:
@@ -289,12 +309,6 @@ def instances(tx: Tx) -> list[Instance]:
 def events(tx: Tx, after_id: int, limit: int) -> list[Event]:
     later = select(schema.events).where(schema.events.c.id > after_id).order_by(schema.events.c.id).limit(limit)
     return [codec.event(row) for row in tx.core(later)]
-
-
-def events_of(tx: Tx, subject: str, limit: int) -> list[Event]:
-    events_ = schema.events.c
-    told = select(schema.events).where(events_.subject == subject).order_by(events_.id).limit(limit)
-    return [codec.event(row) for row in tx.core(told)]
 
 
 def audit_entries(tx: Tx, page: PageRequest) -> Page[AuditEntry]:

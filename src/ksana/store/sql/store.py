@@ -143,6 +143,9 @@ class SqlStore:
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         return await self._read(lambda tx: reads.last_occurrences(tx, schedule_ids))
 
+    async def audited_schedules(self, after_id: int, limit: int) -> Sequence[r.AuditedSchedule]:
+        return await self._read(lambda tx: reads.audited_schedules(tx, after_id, limit))
+
     # Queue ----------------------------------------------------------------------------------------------------------
 
     async def enqueue(self, new: r.NewExecution) -> r.Enqueued:
@@ -265,9 +268,6 @@ class SqlStore:
 
     async def events(self, after_id: int, limit: int) -> Sequence[Event]:
         return await self._read(lambda tx: reads.events(tx, after_id, limit))
-
-    async def events_of(self, subject: str, limit: int) -> Sequence[Event]:
-        return await self._read(lambda tx: reads.events_of(tx, subject, limit))
 
     async def purge(self, request: r.PurgeRequest) -> r.Purged:
         return await self.writer.submit(retention.purge, request)

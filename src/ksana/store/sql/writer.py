@@ -99,6 +99,11 @@ class Writer:
             self._transact(lambda _: None)
         self._thread.start()
 
+    def refuse(self) -> None:
+        """Takes no command, ever: this store is only read."""
+        with self._wake:
+            self._closing = True
+
     async def submit(self, handler: Handler[P, R], payload: P) -> R:
         """Returns after the commit, or raises what went wrong with this command."""
         loop = asyncio.get_running_loop()
