@@ -1,7 +1,7 @@
 """The composition root: settings → store + engine + API. The only importer of concrete back ends.
 
-`Instance` is one running Ksana: its store, its background services in the order they start, and its HTTP application. A new
-part of the engine joins it as a `Service`; a new contract as an entry of `_contracts`.
+`Instance` is one running Ksana: its store, its engine, its executors and its HTTP application. A new contract is an entry of
+`_contracts`, a new executor one of `_executors`, a new back end a branch of `_open`.
 """
 
 import asyncio
@@ -9,20 +9,39 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+import orjson
 from fastapi import FastAPI
 
 from ksana.api.app import ApiOptions, Contract, create_app
+from ksana.api.contracts.audit import audit_contract
+from ksana.api.contracts.cronjob import cronjob_contract
+from ksana.api.contracts.ksana import ksana_contract
+from ksana.api.contracts.schedules import schedules_contract
+from ksana.api.services import Services
 from ksana.api.system import Health
 from ksana.domain.clock import Clock
 from ksana.domain.errors import InvalidSetting, KsanaError, StoreError, StoreInUse, StoreUnavailable
+from ksana.engine.audit import Report, audit_ledger
+from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands
+from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.queries import Queries
+from ksana.engine.runner import CallbackOptions
+from ksana.engine.scheduler import SchedulerOptions
+from ksana.engine.signals import Signals
+from ksana.engine.upkeep import RetentionOptions, purge_all
+from ksana.executors.egress_policy import EgressPolicy
+from ksana.executors.http import HttpExecutor, HttpOptions
+from ksana.executors.registry import Executors
 from ksana.settings import Loaded, Settings, endpoint
 from ksana.store.base import Store
-from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql import migrate, open_store
+from ksana.store.jsonfile import json_path, open_json_store
+from ksana.store.requests import Diagnosis, Purged, StoreOptions
+from ksana.store.sql import migrate, open_for_reading, open_store
 from ksana.telemetry import Metrics, log
 
 T = TypeVar("T")
@@ -31,19 +50,7 @@ PRIVATE_FILES = 0o077
 PROBE_PATIENCE = timedelta(seconds=2)
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 _SQLITE = "sqlite:///"
-
-
-class Service(Protocol):
-    """Something that works in the background between `start` and `stop`."""
-
-    async def start(self) -> None:
-        """Begins; raises what makes it impossible."""
-
-    async def stop(self, grace: timedelta) -> None:
-        """Takes no new work from now on, lets what runs end within `grace`, and hands the rest back.
-
-        Harmless if it never started; called again with a shorter grace, it ends the sooner.
-        """
+_JSON = "json://"
 
 
 @dataclass(slots=True)
@@ -52,8 +59,12 @@ class Instance:
 
     settings: Settings
     store: Store
+    clock: Clock
     metrics: Metrics
-    services: Sequence[Service] = ()
+    executors: Executors
+    signals: Signals
+    measures: Measures
+    engine: Engine
     stopping: bool = field(default=False, init=False)
 
     async def health(self) -> Health:
@@ -75,15 +86,15 @@ class Instance:
             allowed_hosts=(*server.allowed_hosts, *bound),
             any_address=server.host in _WILDCARDS,
             metrics_enabled=self.settings.metrics.enabled,
+            refresh_metrics=self._refresh,
             contracts=_contracts(self),
         )
         return create_app(probe=self.health, metrics=self.metrics, options=options)
 
     async def start(self) -> None:
-        """Starts the services, in order; if one cannot, those before it are stopped again."""
+        """Starts the engine; if it cannot, what had begun is stopped again."""
         try:
-            for service in self.services:
-                await service.start()
+            await self.engine.start()
         except BaseException:
             await self.drain(timedelta(0))
             raise
@@ -91,23 +102,68 @@ class Instance:
     async def drain(self, grace: timedelta) -> None:
         """No new work from now on; what runs may end within `grace`. The API still answers: results may yet come in."""
         self.stopping = True
-        endings = [service.stop(grace) for service in reversed(self.services)]
-        for outcome in await asyncio.gather(*endings, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                log().error("a service did not stop cleanly", action="serve.stop_failed", exc_info=outcome)
+        try:
+            await self.engine.stop(grace)
+        except KsanaError as error:
+            log().error("the engine did not stop cleanly", action="serve.stop_failed", err=error.message)
 
     async def close(self) -> None:
-        """Writes what has been asked for, and lets go of the database."""
+        """Writes what has been asked for, and lets go of connections and the database."""
         self.stopping = True
+        await self.executors.close()
         await self.store.close()
 
+    async def _refresh(self) -> None:
+        """Figures that are counted in the store. Without it, the last ones are shown."""
+        try:
+            self.measures.refresh(await self.store.figures())
+        except KsanaError as error:
+            log().warning("figures not counted", action="metrics.stale", err=error.message)
 
-def _contracts(instance: Instance) -> Sequence[Contract]:  # noqa: ARG001 - they will be built from it
-    return ()
+
+def _contracts(instance: Instance) -> Sequence[Contract]:
+    store, clock, signals = instance.store, instance.clock, instance.signals
+    services = Services(
+        store=store,
+        clock=clock,
+        queries=Queries(store),
+        jobs=JobCommands(store, clock, instance.executors, signals),
+        schedules=ScheduleCommands(store, clock, signals),
+        runs=RunCommands(store, clock, signals),
+        settings=instance.settings,
+    )
+    return [
+        cronjob_contract(services),
+        ksana_contract(services),
+        schedules_contract(services),
+        audit_contract(services),
+    ]
 
 
-def _services(settings: Settings, store: Store, clock: Clock) -> Sequence[Service]:  # noqa: ARG001 - likewise
-    return ()
+def _executors(settings: Settings) -> Executors:
+    executor = settings.executor
+    policy = EgressPolicy.parse(executor.egress, executor.egress_allow, field="executor.egress_allow")
+    options = HttpOptions(policy=policy, connect_timeout=executor.connect_timeout, max_kept=executor.response_kept)
+    return Executors([HttpExecutor(options)])
+
+
+def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
+    scheduler, retention = settings.scheduler, settings.retention
+    return EngineOptions(
+        callback=CallbackOptions(
+            settings.callback.base_url or f"{base_url}/api/v1/callbacks", settings.callback.token_ttl
+        ),
+        workers=settings.executor.worker_pool_size,
+        scheduler=SchedulerOptions(scheduler.poll_interval, scheduler.ahead_seconds, scheduler.batch_limit),
+        retention=RetentionOptions(retention.max_age, retention.max_runs, retention.interval),
+    )
+
+
+def _assembled(settings: Settings, store: Store, clock: Clock, base_url: str) -> Instance:
+    metrics, signals, executors = Metrics(), Signals(), _executors(settings)
+    measures = Measures(metrics.registry, MeasureOptions(settings.metrics.max_tasks))
+    engine = Engine(store, clock, executors, _engine_options(settings, base_url), signals, measures)
+    return Instance(settings, store, clock, metrics, executors, signals, measures, engine)
 
 
 def store_options(settings: Settings) -> StoreOptions:
@@ -122,8 +178,9 @@ def store_options(settings: Settings) -> StoreOptions:
     )
 
 
-async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event) -> Instance | None:
-    """An instance on a store of this version's schema; None if it was told to stop before it got there.
+async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event, base_url: str) -> Instance | None:
+    """An instance on a store of this version's schema, which others reach at `base_url`; None if it was told to stop before
+    it got there.
 
     A database that is not up yet is waited for, `database.connect_timeout` long. StoreUnavailable, StoreInUse,
     SchemaMismatch, InvalidSetting.
@@ -133,14 +190,44 @@ async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event) -> In
     store = await _patiently(lambda: open_current(settings, clock), settings, clock, stop)
     if store is None:
         return None
-    return Instance(settings, store, Metrics(), _services(settings, store, clock))
+    return _assembled(settings, store, clock, base_url)
 
 
 def open_current(settings: Settings, clock: Clock) -> Store:
     """The store, its schema brought to this version first. Blocks."""
     url, options = settings.database.url, store_options(settings)
+    if url.startswith(_JSON):
+        return open_json_store(url, options=options, clock=clock)
     upgrade_schema(url, options)
     return open_store(url, options=options, clock=clock)
+
+
+async def audit_store(loaded: Loaded, clock: Clock, since: datetime, until: datetime) -> Report:
+    """What `ksana audit` tells. Changes nothing, and may be asked while Ksana runs. StoreUnavailable, SchemaMismatch."""
+    settings = loaded.settings
+    url = settings.database.url
+    if url.startswith(_JSON):
+        told = "a JSON file keeps no ledger; ask the running Ksana instead: GET /api/v1/schedules:audit"
+        raise InvalidSetting("database.url", told, source=loaded.sources["database.url"])
+    if not _begun(url):
+        raise StoreError(f"there is no database at {endpoint(url)} yet: `ksana serve` makes it")
+    store = await asyncio.to_thread(open_for_reading, url, options=store_options(settings), clock=clock)
+    try:
+        return await audit_ledger(store, since, until, clock.now())
+    finally:
+        await store.close()
+
+
+async def purge_store(loaded: Loaded, clock: Clock, retention: RetentionOptions) -> Purged:
+    """What `ksana purge` does: everything that may go, at once. StoreInUse if a Ksana runs on an embedded database."""
+    url = loaded.settings.database.url
+    if not _begun(url):
+        raise StoreError(f"there is no database at {endpoint(url)} yet: there is nothing to purge")
+    store = await asyncio.to_thread(open_current, loaded.settings, clock)
+    try:
+        return await purge_all(store, retention, clock.now())
+    finally:
+        await store.close()
 
 
 def upgrade_schema(url: str, options: StoreOptions) -> tuple[str | None, str]:
@@ -153,8 +240,12 @@ def upgrade_schema(url: str, options: StoreOptions) -> tuple[str | None, str]:
 
 def migrate_schema(loaded: Loaded) -> tuple[str | None, str]:
     """What `ksana migrate` does: the same, for a database that nobody serves from yet."""
-    prepare_directory(loaded)
     url = loaded.settings.database.url
+    if url.startswith(_JSON):
+        raise InvalidSetting(
+            "database.url", "a JSON file has no schema to migrate", source=loaded.sources["database.url"]
+        )
+    prepare_directory(loaded)
     try:
         return upgrade_schema(url, store_options(loaded.settings))
     except StoreUnavailable as error:
@@ -189,10 +280,10 @@ def _unreachable(url: str, error: StoreUnavailable) -> str:
 def prepare_directory(loaded: Loaded) -> None:
     """The directory of an embedded database, for this user only. InvalidSetting if nothing can be written there."""
     os.umask(PRIVATE_FILES)
-    url = loaded.settings.database.url
-    if not url.startswith(_SQLITE):
+    file = _file_of(loaded.settings.database.url)
+    if file is None:
         return
-    directory = Path(url.removeprefix(_SQLITE)).parent
+    directory = file.parent
     try:
         directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     except OSError as error:
@@ -212,6 +303,8 @@ def check_schema(settings: Settings) -> Diagnosis:
     url = settings.database.url
     if not _begun(url):
         return Diagnosis("schema", "warn", "there is no database yet: `ksana migrate` or `ksana serve` makes it")
+    if url.startswith(_JSON):
+        return Diagnosis("schema", "ok", "a JSON file has none")
     try:
         return schema_diagnosis(migrate.status(url, store_options(settings)))
     except StoreUnavailable as error:
@@ -223,6 +316,8 @@ async def examine(loaded: Loaded, clock: Clock) -> list[Diagnosis]:
     url, options = loaded.settings.database.url, store_options(loaded.settings)
     if not _begun(url):
         return [Diagnosis("store", "warn", f"there is no database at {endpoint(url)} yet: `ksana serve` makes it")]
+    if url.startswith(_JSON):
+        return [await asyncio.to_thread(_examine_json, json_path(url))]
     try:
         state = await asyncio.to_thread(migrate.status, url, options)
     except StoreUnavailable as error:
@@ -233,14 +328,32 @@ async def examine(loaded: Loaded, clock: Clock) -> list[Diagnosis]:
     return [*found, *(await _diagnose_open(url, options, clock))] if state.state == "current" else found
 
 
+def _examine_json(path: Path) -> Diagnosis:
+    try:
+        jobs = orjson.loads(path.read_bytes())["jobs"]
+    except OSError as error:
+        return Diagnosis("store", "fail", f"{path} cannot be read: {error.strerror}")
+    except (ValueError, KeyError, TypeError):
+        return Diagnosis("store", "fail", f"{path} is not a file of jobs: at its next start Ksana sets it aside")
+    return Diagnosis("store", "ok", f"{path} has {len(jobs)} jobs")
+
+
 def _begun(url: str) -> bool:
     """False for an embedded database whose file is not there: to look at it would make it."""
+    file = _file_of(url)
     try:
-        return not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists()
+        return file is None or file.exists()
     except OSError as error:
         raise StoreError(
             f"{endpoint(url)} cannot be looked at: {error.strerror}; choose another with --data-dir"
         ) from None
+
+
+def _file_of(url: str) -> Path | None:
+    """The file of an embedded database; None for a server."""
+    if url.startswith(_JSON):
+        return json_path(url)
+    return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
 
 
 def schema_diagnosis(state: migrate.SchemaStatus) -> Diagnosis:

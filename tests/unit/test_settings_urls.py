@@ -22,6 +22,9 @@ def from_dsn(dsn: str) -> str:
     [
         ("sqlite:///data/k.db", "sqlite:///data/k.db"),
         ("sqlite:////srv/k.db", "sqlite:////srv/k.db"),
+        ("json:///srv/jobs.json", "json:///srv/jobs.json"),
+        ("json:////srv/ksana", "json:///srv/ksana"),
+        ("JSON://data/jobs.json", "json://data/jobs.json"),
         ("postgres://u:p@h/k", "postgresql://u:p@h/k"),
         ("PostgreSQL://u:p%40@h:5433/k?sslmode=require", "postgresql://u:p%40@h:5433/k?sslmode=require"),
         ("mariadb://u@[::1]:3307/k", "mysql://u@[::1]:3307/k"),
@@ -36,7 +39,9 @@ def test_supported_addresses_are_taken(text: str, url: str) -> None:
     [
         ("ksana.db", "not a database address: write it as sqlite:///path"),
         ("oracle://u:s3cret@h/k", "'oracle' databases are not supported"),
-        ("json://data/jobs.json", "is not available in this version"),
+        ("json://", "must name a file or a folder"),
+        ("json:///", "must name a file or a folder"),
+        ("json://data/jobs.json?mode=rw", "must name a file or a folder"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "would keep nothing"),
         ("postgresql://u:s3cret@h", "must end with the name of the database"),
@@ -97,6 +102,8 @@ def test_what_is_no_redis_address_is_refused(text: str) -> None:
         ("mysql://u@h/k", "mysql://u@h/k"),
         ("sqlite:///data/k.db", "sqlite:///data/k.db"),
         ("sqlite:////srv/k.db", "sqlite:////srv/k.db"),
+        ("json:///srv/jobs.json", "json:///srv/jobs.json"),
+        ("json://data/jobs.json", "json://data/jobs.json"),
         ("http://[broken", "***"),
     ],
 )
@@ -109,3 +116,5 @@ def test_messages_name_a_database_by_host_and_port_or_by_file() -> None:
     assert endpoint("mysql://u:p@[::1]/k") == "[::1]:3306"
     assert endpoint("sqlite:////srv/k.db") == "/srv/k.db"
     assert endpoint("sqlite:///data/k.db") == "data/k.db"
+    assert endpoint("json:///srv/jobs.json") == "/srv/jobs.json"
+    assert endpoint("json://data/jobs.json") == "data/jobs.json"

@@ -57,9 +57,7 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
     errors.install(app, problems)
     docs.install(app)
     shown = metrics if options.metrics_enabled else None
-    app.include_router(
-        system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics)
-    )
+    app.include_router(system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics))
     for contract in options.contracts:
         app.include_router(contract.router)
     return app

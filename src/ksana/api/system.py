@@ -36,9 +36,7 @@ Refresh = Callable[[], Awaitable[None]]
 """Brings figures up to date that are counted only when somebody asks. Never raises."""
 
 
-def system_router(
-    *, probe: Probe, version: str, metrics: Metrics | None, refresh: Refresh | None = None
-) -> APIRouter:
+def system_router(*, probe: Probe, version: str, metrics: Metrics | None, refresh: Refresh | None = None) -> APIRouter:
     """The routes; `/metrics` only if there are metrics to show."""
     router = APIRouter(tags=["system"])
 

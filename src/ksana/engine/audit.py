@@ -37,7 +37,9 @@ class Report:
 
 
 async def audit_ledger(store: Store, since: datetime, until: datetime, now: datetime) -> Report:
-    """Every instant with since ≤ planned < until that has come, of every schedule there is or was."""
+    """Every instant with since ≤ planned < until that has come, of every schedule there is or was; none from before the
+    ledger is kept."""
+    since = max(since, await store.ledger_since() or since)
     report = Report(since, until)
     async for audited in _schedules(store):
         tally = await _audit_one(store, audited, since - TICK, min(until - TICK, now))

@@ -210,7 +210,9 @@ class CallbackSettings:
         default_meaning="`/api/v1/callbacks` at the address this server listens on",
     )
     token_ttl: timedelta = setting(
-        duration(_SECOND), 3600 * _SECOND, "How long a callback token can be used, at the least; as long as its run waits."
+        duration(_SECOND),
+        3600 * _SECOND,
+        "How long a callback token can be used, at the least; as long as its run waits.",
     )
     allow_ids: bool = setting(
         YES_OR_NO, default=True, meaning="Accept callbacks that name `task_id` and `run_id` instead of a token."

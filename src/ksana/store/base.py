@@ -131,6 +131,9 @@ class Ledger(Protocol):
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         """The newest row of each of these schedules' ledgers; a schedule that has none is left out."""
 
+    async def ledger_since(self) -> datetime | None:
+        """From when on the ledger is whole: rows before it were removed, or never kept. None: from the beginning."""
+
     async def audited_schedules(self, after_id: int, limit: int) -> Sequence[AuditedSchedule]:
         """Schedules with a greater id, by id, those that were deleted too, each with the definitions that it had."""
 

@@ -1,6 +1,7 @@
 """A store on a file, a clock that the test moves, and an instance between them."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from tests.unit.engine.simulation import Simulation
 from ksana.store.sql import migrate, open_store
 
 
-@pytest_asyncio.fixture
-async def sim(tmp_path: Path) -> AsyncIterator[Simulation]:
-    url, clock = f"sqlite:///{tmp_path / 'ksana.db'}", FakeClock()
+@asynccontextmanager
+async def simulated(directory: Path) -> AsyncIterator[Simulation]:
+    url, clock = f"sqlite:///{directory / 'ksana.db'}", FakeClock()
     migrate.upgrade(url, OPTIONS)
     store = open_store(url, options=OPTIONS, clock=clock)
     simulation = Simulation(store, clock)
@@ -22,3 +23,9 @@ async def sim(tmp_path: Path) -> AsyncIterator[Simulation]:
     yield simulation
     await simulation.engine.workers.drain(timedelta(0))
     await store.close()
+
+
+@pytest_asyncio.fixture
+async def sim(tmp_path: Path) -> AsyncIterator[Simulation]:
+    async with simulated(tmp_path) as simulation:
+        yield simulation

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.contract.store.world import ANNA
@@ -124,7 +125,7 @@ async def test_a_job_without_an_executor_fails_for_good_and_says_so(sim: Simulat
 # Callbacks ----------------------------------------------------------------------------------------------------------
 
 
-async def pending(sim: Simulation, **changes: object) -> int:
+async def pending(sim: Simulation, **changes: Any) -> int:
     sim.target.answer = lambda context: AwaitingCallback(context.job.spec.callback_timeout)
     view = await sim.job(mode=ExecutionMode.ASYNC, callback_timeout=timedelta(minutes=5), **changes)
     run = await sim.run(view.job)
@@ -213,7 +214,7 @@ async def test_a_run_can_be_made_asynchronous_when_it_is_asked_for(sim: Simulati
 # Cancel -------------------------------------------------------------------------------------------------------------
 
 
-async def hold(sim: Simulation, **changes: object) -> int:
+async def hold(sim: Simulation, **changes: Any) -> int:
     sim.target.held = asyncio.Event()
     view = await sim.job(**changes)
     run = await sim.run(view.job)

@@ -7,6 +7,7 @@ import pytest
 from tests.contract.store.world import ANNA
 from tests.unit.engine.simulation import Simulation
 
+from ksana.domain import schedule
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStatus
@@ -103,7 +104,7 @@ async def test_a_schedule_that_cannot_be_worked_out_is_parked_and_the_others_go_
     sim: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad, good = await sim.job(sim.every(MINUTE)), await sim.job(sim.every(MINUTE))
-    decide = scheduler.decide_fire
+    decide = schedule.decide_fire
     assert bad.schedule is not None
     bad_id = bad.schedule.id
 

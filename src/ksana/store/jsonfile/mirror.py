@@ -14,6 +14,9 @@ from ksana.domain.errors import CommitUnknown, StoreError
 from ksana.domain.states import ACTIVE, TERMINAL
 from ksana.store.jsonfile import atomic
 from ksana.store.jsonfile.loading import FORMAT, VERSION, Contents, fragment
+from ksana.store.jsonfile.reading import Ids, Unreadable
+from ksana.store.jsonfile.reading_job import read_job
+from ksana.store.jsonfile.reading_schedule import Moment
 from ksana.store.jsonfile.shape import JobRows, job_document
 from ksana.store.jsonfile.text import instant_text
 from ksana.store.sql.rows import Statement
@@ -117,7 +120,7 @@ class FileMirror:
             return {}
         found = _rows(tx)
         tx.run(_FORGET)
-        said = {job_id: fragment(job_document(found[job_id])) if job_id in found else None for job_id in touched}
+        said = {job_id: _said(found[job_id], tx.clock) if job_id in found else None for job_id in touched}
         return {job_id: one for job_id, one in said.items() if one != self._jobs.get(job_id)}
 
     def _reserved(self, tx: Tx) -> dict[str, int]:
@@ -141,6 +144,16 @@ class FileMirror:
             between = b",\n    "
         ours = orjson.dumps({"format": FORMAT, "ids": self._ids}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
         yield (b"\n  ]" if self._jobs else b"]") + b',\n  "ksana": ' + ours.replace(b"\n", b"\n  ") + b"\n}\n"
+
+
+def _said(rows: JobRows, clock: int) -> bytes:
+    """What the file is to say of a job; StoreError if it could not be read back: better refused now than set aside later."""
+    said = fragment(job_document(rows))
+    try:
+        read_job(orjson.loads(said), f"job {rows.job.public_id}", Ids(), Moment(clock, None))
+    except Unreadable as error:
+        raise StoreError(f"this cannot be kept in a JSON file: {error}") from error
+    return said
 
 
 def _rows(tx: Tx) -> dict[int, JobRows]:

@@ -64,7 +64,7 @@ def read_spec(raw: Fields, rest: Fields) -> tuple[JobSpec, str]:
         "name": raw.get("name"),
         "type": raw.get("type", HTTP),
         "enabled": boolean(raw.get("enabled", True)),
-        "timeout": duration_micros(raw.get("timeout") or "10s", "timeout"),
+        "timeout": duration_micros(raw.get("timeout"), "timeout", "10s"),
         "config": _config(raw, rest),
         "retry": DEFAULT_JOB["retry"] | table(rest.get("retry", {})) | _retry(raw),
     }
@@ -72,7 +72,7 @@ def read_spec(raw: Fields, rest: Fields) -> tuple[JobSpec, str]:
     for name in _STRINGS:
         text(document[name])
     for name in _WHOLES:
-        whole(document[name])
+        whole(document[name], least=0)  # the spec knows its bounds
     for label in table(document["labels"]).values():
         text(label)
     spec = codec.job_spec(orjson.dumps(document).decode())
@@ -81,7 +81,8 @@ def read_spec(raw: Fields, rest: Fields) -> tuple[JobSpec, str]:
 
 def _retry(raw: Fields) -> Fields:
     retries = whole(raw.get("max_retries", 3), least=0)
-    return {"max_attempts": retries + 1, "delay": duration_micros(raw.get("retry_backoff") or "5s", "retry_backoff")}
+    delay = duration_micros(raw.get("retry_backoff"), "retry_backoff", "5s")
+    return {"max_attempts": retries + 1, "delay": delay}
 
 
 def _config(raw: Fields, rest: Fields) -> Fields:

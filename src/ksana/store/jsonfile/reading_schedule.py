@@ -46,7 +46,7 @@ def read_schedules(
     schedules: list[Fields] = []
     ledger: list[Fields] = []
     for plain, told in zip(said, known, strict=True):
-        if not plain:
+        if plain is None:
             continue
         fields = reading.table(plain)
         if told is None:
@@ -140,10 +140,10 @@ def _said(plain: Fields) -> Fields:
     said: Fields = {"kind": ScheduleKind(plain["kind"])}
     for name in ("run_at", "start_at", "end_at"):
         said[name] = instant_micros(plain.get(name))
-    said["every"] = duration_micros(plain["every"], "every") if plain.get("every") else None
-    said["cron"] = reading.text(plain["cron"]) if plain.get("cron") else None
-    said["timezone"] = reading.text(plain.get("timezone") or "UTC")
-    said["jitter"] = duration_micros(plain.get("jitter") or "0s", "jitter")
+    said["every"] = duration_micros(plain["every"], "every", "0s") if "every" in plain else None
+    said["cron"] = reading.text(plain["cron"]) if "cron" in plain else None
+    said["timezone"] = reading.text(plain.get("timezone", "UTC"))
+    said["jitter"] = duration_micros(plain.get("jitter"), "jitter", "0s")
     return said
 
 

@@ -1,13 +1,17 @@
 """The private database that an open JSON file lives in. It holds whatever SQL asks for and is thrown away at the end."""
 
 import shutil
+import sqlite3
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import StoreError, StoreUnavailable
 from ksana.domain.states import TERMINAL
 from ksana.store.jsonfile.paths import scratch_folder
 from ksana.store.requests import Diagnosis, StoreOptions
@@ -85,12 +89,25 @@ def make(path: Path, dialect: ScratchDialect, options: StoreOptions) -> str:
     url = f"sqlite:///{folder / 'ksana.db'}"
     engine = dialect.writing_engine(url, options)
     try:
-        with engine.begin() as connection:
-            schema.metadata.create_all(connection)
-            for statement in (_CHANGES, *_TRIGGERS):
-                connection.execute(text(statement))
-    except SQLAlchemyError as error:
-        raise translate(error) from error
+        with engine.connect() as connection:
+            driver: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+            driver.executescript(_script())
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        told = translate(error)
+        raise told if isinstance(told, StoreError) else StoreUnavailable(f"{folder} cannot be used: {error}") from error
     finally:
         engine.dispose()
     return url
+
+
+@lru_cache
+def _script() -> str:
+    """All tables, as text: to compile them anew would be half of what it takes to open a file."""
+    compiler = sqlite.dialect()
+    tables = schema.metadata.sorted_tables
+    made: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
+    made += [
+        CreateIndex(index) for table in tables for index in sorted(table.indexes, key=lambda index: str(index.name))
+    ]
+    statements = [str(element.compile(dialect=compiler)) for element in made]
+    return ";\n".join(["BEGIN", *statements, _CHANGES, *_TRIGGERS, "COMMIT"])

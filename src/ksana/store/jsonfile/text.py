@@ -29,6 +29,6 @@ def duration_text(micros: int) -> str:
     return format_duration(micros * _MICROSECOND)
 
 
-def duration_micros(value: object, field: str) -> int:
-    """InvalidInput, naming the field, if it says no duration."""
-    return parse_duration(value, field=field) // _MICROSECOND
+def duration_micros(value: object, field: str, default: str) -> int:
+    """What it says, or the default if it is not there or "". InvalidInput, naming the field, if it says no duration."""
+    return parse_duration(default if value is None or value == "" else value, field=field) // _MICROSECOND

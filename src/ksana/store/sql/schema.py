@@ -334,6 +334,14 @@ audit_entries = _table(
     Index("ix_audit_entries_subject", "subject", "id"),
 )
 
+# Moments that the store must remember, by name. `ledger_since`: rows of the ledger before it may have been removed.
+marks = _table(
+    "marks",
+    Column("name", KEY, primary_key=True),
+    Column("at", Micros, nullable=False),
+    integer_id=False,
+)
+
 # The number of each writer's last committed batch: how a writer whose connection broke at COMMIT finds out what happened.
 writers = _table(
     "writers",

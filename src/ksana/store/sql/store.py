@@ -143,6 +143,9 @@ class SqlStore:
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         return await self._read(lambda tx: reads.last_occurrences(tx, schedule_ids))
 
+    async def ledger_since(self) -> datetime | None:
+        return await self._read(retention.ledger_since)
+
     async def audited_schedules(self, after_id: int, limit: int) -> Sequence[r.AuditedSchedule]:
         return await self._read(lambda tx: reads.audited_schedules(tx, after_id, limit))
 

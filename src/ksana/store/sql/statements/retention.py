@@ -4,11 +4,12 @@ Only what has ended is ever touched. Runs go by age and, of each job, by number;
 alone, so that an audit of the last days finds every instant, however often a job runs.
 """
 
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, delete, select
+from sqlalchemy import ColumnElement, Select, Table, delete, insert, select, update
 
-from ksana.domain.clock import to_micros
+from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.instance import InstanceStatus
 from ksana.domain.states import TERMINAL
@@ -16,6 +17,7 @@ from ksana.store.requests import Purged, PurgeRequest
 from ksana.store.sql import schema
 from ksana.store.sql.tx import Tx
 
+LEDGER = "ledger_since"
 JOBS_AT_A_TIME = 50
 SCHEDULES_AT_A_TIME = 200
 
@@ -40,6 +42,8 @@ def _purge(tx: Tx, request: PurgeRequest) -> Purged:
     surplus = _surplus_runs(tx, jobs, request)
     _remove_runs(tx, sorted({*aged, *surplus}))
     instants = sum(_remove_instants(tx, schedule_id, before, request.limit) for schedule_id in schedules)
+    if instants:
+        mark_ledger(tx, before)
     events = _remove_told(tx, before, request.limit)
     instances = _remove_instances(tx, before)
     full = max(len(aged), len(surplus), instants, events) >= request.limit
@@ -102,6 +106,22 @@ def _remove_instants(tx: Tx, schedule_id: int, before: int, limit: int) -> int:
         if planned
         else 0
     )
+
+
+def mark_ledger(tx: Tx, since: int) -> None:
+    """From now on nobody expects rows before then."""
+    marks = schema.marks.c
+    known = tx.core(select(marks.at).where(marks.name == LEDGER).with_for_update())
+    if not known:
+        tx.core_run(insert(schema.marks).values(name=LEDGER, at=since))
+    elif known[0].at < since:
+        tx.core_run(update(schema.marks).where(marks.name == LEDGER).values(at=since))
+
+
+def ledger_since(tx: Tx) -> datetime | None:
+    marks = schema.marks.c
+    known = tx.core(select(marks.at).where(marks.name == LEDGER))
+    return from_micros(known[0].at) if known else None
 
 
 def _remove_told(tx: Tx, before: int, limit: int) -> int:

@@ -29,6 +29,7 @@ def upgrade() -> None:
     _plans()
     _workflow_runs()
     _workflows()
+    _marks()
     _writers()
     _schedules()
     _workflow_versions()
@@ -311,6 +312,16 @@ def _workflows() -> None:
         sa.UniqueConstraint("unique_name", name="uq_workflows_unique_name"),
     )
     create_index("ix_workflows_name", "workflows", "name")
+
+
+def _marks() -> None:
+    create_table(
+        "marks",
+        sa.Column("name", sa.String(64), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_marks"),
+        integer_id=False,
+    )
 
 
 def _writers() -> None:

@@ -1,0 +1,120 @@
+"""`/api/v1/tasks`: a task is a job with one schedule."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from pydantic import BeforeValidator
+
+from ksana.api.contracts.cronjob import reading, writing
+from ksana.api.contracts.cronjob.answers import Listed, Task, TaskDeleted, TaskStatus, TaskUpdated, Triggered
+from ksana.api.contracts.cronjob.bodies import optional_body
+from ksana.api.contracts.cronjob.documented import body_of, errors
+from ksana.api.contracts.cronjob.shapes import NewTask, TaskChanges, TriggerRequest, WholeTask
+from ksana.api.contracts.cronjob.values import PageNumber, PageSize, TaskId, empty_as_none, printable
+from ksana.api.services import Services, actor_of
+from ksana.domain.errors import VersionMismatch
+from ksana.domain.states import CRONJOB_NAMES
+from ksana.engine.commands import RunRequest
+from ksana.engine.queries import JobView
+from ksana.store.requests import JobFilter, PageRequest
+
+TASKS = "/api/v1/tasks"
+TRIES = 5
+"""How often a partial change is worked out again because somebody else's came first."""
+
+
+class Tasks:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._reader = reading.Reader(services.settings)
+
+    def add_to(self, router: APIRouter) -> None:
+        add, one = router.add_api_route, f"{TASKS}/{{id}}"
+        add(TASKS, self.create, methods=["POST"], status_code=201, summary="Create a task", responses=errors(400, 409))
+        add(TASKS, self.find, methods=["GET"], summary="List tasks", responses=errors(400))
+        add(one, self.show, methods=["GET"], summary="Show a task", responses=errors(400, 404))
+        add(one, self.put, methods=["PUT"], summary="Replace a task", responses=errors(400, 404, 409))
+        add(one, self.patch, methods=["PATCH"], summary="Change a task", responses=errors(400, 404, 409))
+        add(one, self.delete, methods=["DELETE"], summary="Delete a task", responses=errors(400, 404))
+        add(f"{one}/enable", self.enable, methods=["PATCH"], summary="Enable a task", responses=errors(400, 404))
+        add(f"{one}/disable", self.disable, methods=["PATCH"], summary="Disable a task", responses=errors(400, 404))
+        add(
+            f"{one}/trigger",
+            self.trigger,
+            methods=["POST"],
+            summary="Run a task now",
+            responses=errors(400, 404, 409),
+            openapi_extra=body_of(TriggerRequest, required=False),
+        )
+
+    async def create(self, task: NewTask, request: Request) -> Task:
+        """Name, cron expression and URL are required; the rest has defaults. The cron expression is kept with six fields."""
+        return writing.task(await self._services.jobs.create(self._reader.draft(task), actor_of(request)))
+
+    async def find(
+        self,
+        status: Annotated[TaskStatus | None, BeforeValidator(empty_as_none)] = None,
+        name: Annotated[str | None, Query(max_length=128, description="Part of the name.")] = None,
+        page: PageNumber = 1,
+        page_size: PageSize = 20,
+    ) -> Listed[Task]:
+        """Enabled and disabled, by id; also the jobs that other contracts made."""
+        keyword = None if name is None else printable(name, field="name")
+        filters = JobFilter(keyword=keyword, enabled=None if status is None else status == "ENABLED")
+        found = await self._services.queries.jobs(filters, PageRequest(page, page_size))
+        return Listed[Task](**writing.listed(found, writing.task))
+
+    async def show(self, task_id: TaskId) -> Task:
+        """With its next instant and its last run."""
+        return writing.task(await self._services.queries.job(task_id))
+
+    async def put(self, task_id: TaskId, task: WholeTask, request: Request) -> TaskUpdated:
+        """The whole task: what is not given gets its default. With `version`, only if it is still at that one."""
+        view = await self._services.queries.job(task_id)
+        edit = self._reader.replacement(view, task, task.version)
+        return _updated(await self._services.jobs.change(task_id, edit, actor_of(request)))
+
+    async def patch(self, task_id: TaskId, changes: TaskChanges, request: Request) -> TaskUpdated:
+        """Any of the fields; the others stay. With `version`, only if it is still at that one."""
+        for last_try in (*(False,) * (TRIES - 1), True):
+            view = await self._services.queries.job(task_id)
+            edit = self._reader.amendment(view, changes)
+            try:
+                return _updated(await self._services.jobs.change(task_id, edit, actor_of(request)))
+            except VersionMismatch:
+                # Without a version the client means whatever is there: what others changed meanwhile must stay.
+                if last_try or changes.version is not None:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def enable(self, task_id: TaskId, request: Request) -> Task:
+        """It goes on with the first instant from now; what passed meanwhile is recorded as skipped."""
+        return writing.task(await self._services.jobs.switch(task_id, actor_of(request), enabled=True))
+
+    async def disable(self, task_id: TaskId, request: Request) -> Task:
+        """It is not scheduled any more; what runs may end, and it can still be triggered."""
+        return writing.task(await self._services.jobs.switch(task_id, actor_of(request), enabled=False))
+
+    async def delete(self, task_id: TaskId, request: Request) -> TaskDeleted:
+        """It is gone from every list; its waiting runs are canceled, and its history stays."""
+        await self._services.jobs.delete(task_id, actor_of(request))
+        return TaskDeleted(id=task_id)
+
+    async def trigger(
+        self,
+        task_id: TaskId,
+        request: Request,
+        idempotency_key: Annotated[str | None, Header(description="The same key gives the same run.")] = None,
+        traceparent: Annotated[str | None, Header(description="W3C trace context to go on with.")] = None,
+    ) -> Triggered:
+        """One run, subject to the task's concurrency policy: it queues, is refused (CONCURRENCY_LIMIT), or runs beside."""
+        asked = await optional_body(request, TriggerRequest)
+        wanted = RunRequest(reading.run_input(asked), idempotency_key, reading.trace_of(traceparent))
+        enqueued = await self._services.jobs.run(task_id, wanted, actor_of(request))
+        run = enqueued.execution
+        fields: dict[str, Any] = {"run_id": run.id, "task_id": task_id, "status": CRONJOB_NAMES[run.status]}
+        return Triggered(**fields)
+
+
+def _updated(view: JobView) -> TaskUpdated:
+    return TaskUpdated(**writing.task_fields(view))

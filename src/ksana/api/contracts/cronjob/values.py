@@ -1,0 +1,119 @@
+"""Values as document 003's clients write them: ids, numbers, durations, instants."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from ksana.api.contracts.cronjob.problems import InvalidId
+from ksana.api.times import parse_instant
+from ksana.domain.durations import parse_duration
+from ksana.domain.errors import InvalidInput
+from ksana.domain.ids import LARGEST_INTEGER
+from ksana.store.requests import MAX_PAGE_SIZE
+
+_ID = re.compile(r"[0-9]{1,18}")
+_ID_SCHEMA = {"type": "integer", "minimum": 1, "maximum": LARGEST_INTEGER}
+_UNESCAPED_PLUS = re.compile(r"(.+[Tt].+) (\d{2}:\d{2})")
+_NO_ZONE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?))?")
+
+
+def _whole_id(field: str) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        text = str(value)
+        number = int(text) if _ID.fullmatch(text) else 0
+        if not 1 <= number <= LARGEST_INTEGER:
+            raise InvalidId(field, f"must be an integer between 1 and {LARGEST_INTEGER}")
+        return number
+
+    return read
+
+
+TaskId = Annotated[
+    int, Path(alias="id", description="The task's id."), BeforeValidator(_whole_id("id")), WithJsonSchema(_ID_SCHEMA)
+]
+RunId = Annotated[
+    int, Path(description="The run's id."), BeforeValidator(_whole_id("run_id")), WithJsonSchema(_ID_SCHEMA)
+]
+"""Wrong ones are INVALID_ID: not a ValueError, so that it leaves pydantic as it is."""
+
+Whole = Annotated[int, Field(strict=True, ge=0, le=LARGEST_INTEGER)]
+"""An integer of a body: no text, no `true`, no 1.5, nothing that a JavaScript client could not read."""
+GivenId = Annotated[int, Field(strict=True, ge=1, le=LARGEST_INTEGER)]
+
+PageNumber = Annotated[int, Query(ge=1, le=LARGEST_INTEGER, description="From 1.")]
+PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)]
+Cursor = Annotated[
+    int | None,
+    Query(ge=1, le=LARGEST_INTEGER, description="Instead of a page: what follows the item with this id."),
+]
+
+
+def _whole_characters(text: str) -> str:
+    """JSON can write half a character (`\\ud800`); no database keeps one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("characters", "must not contain halves of characters") from None
+    return text
+
+
+Text = Annotated[StrictStr, AfterValidator(_whole_characters)]
+
+
+def _duration(value: object) -> timedelta:
+    try:
+        return parse_duration(value, field="")
+    except InvalidInput as error:
+        raise PydanticCustomError("duration", "{reason}", {"reason": error.reason}) from None
+
+
+def _seconds(value: object) -> timedelta:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("seconds", "must be a number of seconds")
+    return _duration(value)
+
+
+def _instant(value: object) -> datetime:
+    try:
+        return parse_instant(value if isinstance(value, str) else "", field="")
+    except InvalidInput as error:
+        raise PydanticCustomError("instant", "{reason}", {"reason": error.reason}) from None
+
+
+Seconds = Annotated[timedelta, BeforeValidator(_seconds), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "examples": ["1m30s"]}]}),
+]
+Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+def queried_instant(text: str, *, field: str) -> datetime:
+    """An instant of a query: UTC unless it says otherwise, a date alone is its midnight, and a `+` that came as a blank."""
+    text = _UNESCAPED_PLUS.sub(r"\1+\2", text.strip())
+    plain = _NO_ZONE.fullmatch(text)
+    return parse_instant(f"{plain[1]}T{plain[2] or '00:00:00'}Z" if plain else text, field=field)
+
+
+def seconds(value: timedelta) -> int | float:
+    """A whole number if it is one."""
+    exact = value.total_seconds()
+    return int(exact) if exact.is_integer() else exact
+
+
+def printable(text: str, *, field: str) -> str:
+    """Text to search with; InvalidInput if it has characters that no stored name has and no database is asked for."""
+    if not text.isprintable():
+        raise InvalidInput(field, "must not contain control characters")
+    return text
+
+
+def empty_as_none(value: Any) -> Any:
+    """`?status=` asks for nothing in particular."""
+    return None if value == "" else value

@@ -1,0 +1,106 @@
+"""Schedules, their instants and their ledger, as `/api/v1/schedules` writes them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic.alias_generators import to_camel
+
+from ksana.api.contracts.cron_words import in_words
+from ksana.api.contracts.schedules_spec import Defaults, Wording, parts_of
+from ksana.api.times import rfc3339
+from ksana.domain.cron import load_zone
+from ksana.domain.job import Job
+from ksana.domain.ledger import Occurrence, Schedule
+from ksana.domain.schedule import ScheduleKind, ScheduleSpec, fire_time, next_instants
+from ksana.domain.schedule_instants import TICK
+from ksana.domain.states import ScheduleStatus
+
+_RENAMED = {"misfire": "misfirePolicy", "anchor": "startAt"}
+
+
+def _defaults(_kind: ScheduleKind, _every: timedelta | None) -> Defaults:
+    return Defaults()
+
+
+SCHEDULES_WORDING = Wording(
+    {name: to_camel(name) for name in ("run_at", "start_at", "end_at", "catchup_limit", "misfire_grace")} | _RENAMED,
+    _defaults,
+)
+
+
+def schedule_shown(schedule: Schedule, job: Job | None) -> dict[str, Any]:
+    """A schedule with its job, if that is still there."""
+    definition = {SCHEDULES_WORDING.names.get(name, name): value for name, value in parts_of(schedule.spec).items()}
+    return {
+        "id": schedule.key,
+        "jobId": None if job is None else job.key,
+        "jobName": None if job is None else job.spec.name,
+        **definition,
+        "status": schedule.status.value,
+        "nextPlannedFor": told(schedule.next_planned_for),
+        "nextFireAt": told(schedule.next_fire_at),
+        "error": schedule.error,
+        "input": dict(schedule.input),
+        "version": schedule.version,
+        "description": in_words(schedule.spec),
+        "createdAt": rfc3339(schedule.created_at),
+        "updatedAt": rfc3339(schedule.updated_at),
+    }
+
+
+def next_shown(schedule: Schedule, now: datetime, count: int) -> dict[str, Any]:
+    """The instants from its cursor on; of one that is paused, those that follow if it is resumed now."""
+    cursor, active = schedule.next_planned_for, schedule.status is ScheduleStatus.ACTIVE
+    after = cursor - TICK if active and cursor is not None else now
+    return instants_shown(schedule.spec, after, count, schedule_id=schedule.id)
+
+
+def instants_shown(
+    spec: ScheduleSpec, after: datetime, count: int, *, schedule_id: int | None = None
+) -> dict[str, Any]:
+    """The next `count` instants later than `after`. For rare ones far ahead, a second's work: not for the event loop."""
+    zone = load_zone(spec.timezone)
+    return {
+        "timezone": spec.timezone,
+        "description": in_words(spec),
+        "instants": [_instant(spec, at, zone, schedule_id) for at in next_instants(spec, after, limit=count)],
+    }
+
+
+def _instant(spec: ScheduleSpec, planned: datetime, zone: ZoneInfo, schedule_id: int | None) -> dict[str, Any]:
+    # Its jitter hangs on its id: without one it is not known yet, unless there is none.
+    known = schedule_id is not None or not spec.jitter
+    fires_at = fire_time(spec, schedule_id or 0, planned) if known else None
+    return {
+        "planned": rfc3339(planned),
+        "local": planned.astimezone(zone).isoformat(),
+        "firesAt": told(fires_at),
+    }
+
+
+def occurrences_shown(rows: Sequence[Occurrence], limit: int) -> dict[str, Any]:
+    """The first `limit` rows, and where the others begin."""
+    following = rows[limit].planned_for if len(rows) > limit else None
+    return {"items": [_occurrence(row) for row in rows[:limit]], "next": told(following)}
+
+
+def _occurrence(row: Occurrence) -> dict[str, Any]:
+    return {
+        "plannedFor": rfc3339(row.planned_for),
+        "lastPlannedFor": told(row.last_planned_for),
+        "count": row.count,
+        "outcome": row.outcome.value,
+        "reason": row.reason,
+        "runId": None if row.execution_id is None else str(row.execution_id),
+        "recordedAt": rfc3339(row.recorded_at),
+    }
+
+
+def page_shown(items: Iterable[dict[str, Any]], *, page: int, size: int, total: int) -> dict[str, Any]:
+    return {"page": page, "pageSize": size, "total": total, "items": list(items)}
+
+
+def told(instant: datetime | None) -> str | None:
+    return None if instant is None else rfc3339(instant)
