@@ -1,9 +1,11 @@
 """The engine put together: which service wakes which, and in which order they start and stop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ksana.domain.clock import Clock
+from ksana.domain.ledger import Schedule
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
 from ksana.engine.loop import Loop
 from ksana.engine.measures import Measures
@@ -53,7 +55,7 @@ class Engine:
         ]
         self._clock = clock
         self.workers.on_end = self._ended
-        signals.on_schedules_changed(self._look_again)
+        signals.on_schedules_changed(self._schedules_changed)
         signals.on_work(self._work)
         signals.on_canceled(self.workers.cancel)
 
@@ -73,8 +75,8 @@ class Engine:
             await loop.stop()
         await self.membership.stop()
 
-    def _look_again(self) -> None:
-        self.scheduler.look_again()
+    def _schedules_changed(self, schedules: Sequence[Schedule]) -> None:
+        self.scheduler.changed(schedules)
         self._scheduling.wake()
 
     def _work(self) -> None:

@@ -44,9 +44,17 @@ class Scheduler:
         self._measures = measures
         self._window = Window()
         self._look_at: datetime | None = None
+        self._meanwhile: list[Schedule] = []
+        """What was changed since the last look began: its answer may not have it yet."""
+
+    def changed(self, schedules: Sequence[Schedule]) -> None:
+        """These are new, or other than before. What they were is out of the window at once."""
+        for schedule in schedules:
+            self._window.put(schedule)
+        self._meanwhile += schedules
 
     def look_again(self) -> None:
-        """Somebody changed a schedule: what is in memory no longer counts."""
+        """What is in memory may no longer be what is in the store."""
         self._look_at = None
 
     async def run_once(self, now: datetime) -> Round:
@@ -66,8 +74,8 @@ class Scheduler:
 
     async def _look(self, now: datetime) -> None:
         began = self._clock.monotonic()
-        # Before the answer: a change that comes while we ask makes us ask again.
         self._look_at = now + self.interval
+        self._meanwhile.clear()
         until, limit = now + self._options.ahead, self._options.batch_limit
         found = await self._store.due_schedules(until, limit)
         for bad in found.unreadable:
@@ -75,6 +83,8 @@ class Scheduler:
         full = len(found.schedules) + len(found.unreadable) >= limit
         latest = found.schedules[-1].next_fire_at if full and found.schedules else None
         self._window.load(found.schedules, latest or until)
+        for schedule in self._meanwhile:
+            self._window.put(schedule)
         self._measures.looked(self._clock.monotonic() - began)
 
     async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:

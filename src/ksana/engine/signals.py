@@ -1,20 +1,23 @@
 """What happened in this process that a service would otherwise find out only at its next look. Hints: none may be needed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ksana.domain.ledger import Schedule
+
 Listener = Callable[[], None]
+ScheduleListener = Callable[[Sequence[Schedule]], None]
 
 
 @dataclass(slots=True)
 class Signals:
     """Told by whoever changes something, heard by the services that it concerns."""
 
-    _schedules: list[Listener] = field(default_factory=list)
+    _schedules: list[ScheduleListener] = field(default_factory=list)
     _work: list[Listener] = field(default_factory=list)
     _canceled: list[Callable[[int], None]] = field(default_factory=list)
 
-    def on_schedules_changed(self, listener: Listener) -> None:
+    def on_schedules_changed(self, listener: ScheduleListener) -> None:
         self._schedules.append(listener)
 
     def on_work(self, listener: Listener) -> None:
@@ -23,10 +26,10 @@ class Signals:
     def on_canceled(self, listener: Callable[[int], None]) -> None:
         self._canceled.append(listener)
 
-    def schedules_changed(self) -> None:
-        """A schedule was made, changed, resumed or its job was."""
+    def schedules_changed(self, schedules: Sequence[Schedule]) -> None:
+        """These were made, changed, paused or resumed. (Of one that was deleted, the store's fence tells.)"""
         for listener in self._schedules:
-            listener()
+            listener(schedules)
 
     def work(self) -> None:
         """Something may be claimed now that could not be before."""

@@ -8,29 +8,39 @@ from ksana.domain.ledger import Schedule
 
 
 class Window:
-    """Every active schedule that fires by `horizon`, as the store had them at the last look."""
+    """Every active schedule that fires by `horizon`, as far as this process knows."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[datetime, int, Schedule]] = []
+        self._heap: list[tuple[datetime, int, int, Schedule]] = []
+        self._known: dict[int, Schedule] = {}
+        """The one that counts; others with its id in the heap are out of date, and passed over when their time comes."""
+        self._puts = 0
         self.horizon: datetime | None = None
 
     def load(self, schedules: Iterable[Schedule], horizon: datetime) -> None:
         """What the store has now, in place of what it had before."""
-        self._heap = [(each.next_fire_at, each.id, each) for each in schedules if each.next_fire_at is not None]
+        self._known = {each.id: each for each in schedules if each.next_fire_at is not None}
+        self._heap = [(at, each.id, 0, each) for each in self._known.values() if (at := each.next_fire_at) is not None]
         heapq.heapify(self._heap)
         self.horizon = horizon
 
     def put(self, schedule: Schedule) -> None:
-        """One that has fired and fires again; beyond the horizon, the next look finds it."""
+        """One that has fired, or was changed. If it does not fire by the horizon, a later look finds it."""
         at = schedule.next_fire_at
+        self._known.pop(schedule.id, None)
         if at is not None and self.horizon is not None and at <= self.horizon:
-            heapq.heappush(self._heap, (at, schedule.id, schedule))
+            self._known[schedule.id] = schedule
+            self._puts += 1  # two for one instant and schedule are never compared by what they are
+            heapq.heappush(self._heap, (at, schedule.id, self._puts, schedule))
 
     def take_due(self, now: datetime, limit: int) -> list[Schedule]:
         """Those whose time has come, earliest first, at most `limit`; they are no longer in the window."""
         due: list[Schedule] = []
         while self._heap and self._heap[0][0] <= now and len(due) < limit:
-            due.append(heapq.heappop(self._heap)[2])
+            schedule = heapq.heappop(self._heap)[3]
+            if self._known.get(schedule.id) is schedule:
+                del self._known[schedule.id]
+                due.append(schedule)
         return due
 
     def next_at(self) -> datetime | None:

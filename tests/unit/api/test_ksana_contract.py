@@ -161,13 +161,6 @@ async def test_the_integer_of_document_003_is_an_id_too(world: Bench) -> None:
     assert await world.fetch(str(number)) == job
 
 
-@pytest.mark.parametrize("job_id", ["nobody", "0", "9" * 16, "9" * 5000, "~1", "a b", "%00", "%ff", "é", "x" * 65])
-async def test_an_id_that_nothing_can_have_is_not_found(job_id: str, world: Bench) -> None:
-    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/run-now")):
-        answer = await world.api.request(method, f"/jobs/{job_id}{path}", json={})
-        assert refusal(answer)[:2] == (404, "NOT_FOUND")
-
-
 async def test_run_now_makes_a_run_and_leaves_the_next_instant(world: Bench) -> None:
     job = await world.create()
     answer = await world.api.post(f"/jobs/{job['id']}/run-now")

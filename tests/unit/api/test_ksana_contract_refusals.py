@@ -145,3 +145,10 @@ async def test_a_wrong_cron_says_which_part_and_why(world: Bench) -> None:
 async def test_a_wrong_limit_is_named(limit: str, world: Bench) -> None:
     answer = await world.api.get("/jobs", params={"limit": limit})
     assert refusal(answer) == (400, "VALIDATION_ERROR", "limit")
+
+
+@pytest.mark.parametrize("job_id", ["nobody", "0", "9" * 16, "9" * 5000, "~1", "a b", "%00", "%ff", "é", "x" * 65])
+async def test_an_id_that_nothing_can_have_is_not_found(job_id: str, world: Bench) -> None:
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/run-now")):
+        answer = await world.api.request(method, f"/jobs/{job_id}{path}", json={})
+        assert refusal(answer)[:2] == (404, "NOT_FOUND")

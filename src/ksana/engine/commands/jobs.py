@@ -87,8 +87,9 @@ class JobCommands:
         if draft.schedule is not None:
             schedule = new_schedule(draft.schedule, now, paused=not spec.enabled)
         job = await self._store.create_job(NewJob(key, spec, schedule, actor))
-        self._signals.schedules_changed()
-        return await self._queries.of(job)
+        view = await self._queries.of(job)
+        self._signals.schedules_changed(view.schedules)
+        return view
 
     async def change(self, job_id: int, edit: JobEdit, actor: Actor) -> JobView:
         """All of it or nothing. InvalidInput, NotFound, NameTaken, VersionMismatch."""
@@ -104,9 +105,10 @@ class JobCommands:
                 if last_try or error.kind != "schedule":
                     raise
                 continue
-            self._signals.schedules_changed()
+            changed_view = await self._queries.of(job)
+            self._signals.schedules_changed(changed_view.schedules)
             self._signals.work()
-            return await self._queries.of(job)
+            return changed_view
         raise AssertionError("unreachable")
 
     async def switch(self, job_id: int, actor: Actor, *, enabled: bool) -> JobView:
@@ -118,7 +120,6 @@ class JobCommands:
         """NotFound."""
         if not await self._store.delete_job(job_id, actor):
             raise NotFound("job", job_id)
-        self._signals.schedules_changed()
 
     async def run(self, job_id: int, request: RunRequest, actor: Actor) -> Enqueued:
         """One run, now; its schedules stay as they are. NotFound, ConcurrencyLimit, InvalidInput."""

@@ -33,7 +33,7 @@ class ScheduleCommands:
         draft = ScheduleDraft(spec, inputs or {})
         new = new_schedule(draft, self._clock.now(), paused=paused or not job.spec.enabled)
         schedule = await self._store.create_schedule(job_id, new, actor)
-        self._signals.schedules_changed()
+        self._signals.schedules_changed([schedule])
         return schedule
 
     async def change(
@@ -52,14 +52,16 @@ class ScheduleCommands:
                 if last_try:
                     raise
                 continue
-            self._signals.schedules_changed()
+            self._signals.schedules_changed([done])
             return done
         raise AssertionError("unreachable")
 
     async def pause(self, key: str, actor: Actor) -> Schedule:
         """NotFound."""
         schedule = await self._store.schedule_by_key(key)
-        return await self._store.pause_schedule(schedule.id, actor)
+        paused = await self._store.pause_schedule(schedule.id, actor)
+        self._signals.schedules_changed([paused])
+        return paused
 
     async def resume(self, key: str, actor: Actor) -> Schedule:
         """It goes on with the first instant after now; what passed is recorded. NotFound."""
@@ -71,7 +73,7 @@ class ScheduleCommands:
                 if last_try:
                     raise
                 continue
-            self._signals.schedules_changed()
+            self._signals.schedules_changed([done])
             return done
         raise AssertionError("unreachable")
 

@@ -19,6 +19,8 @@ from ksana.store.jsonfile.text import instant_micros
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import schema
 from ksana.store.sql.errors import translate
+from ksana.store.sql.statements.retention import mark_ledger
+from ksana.store.sql.tx import Tx
 from ksana.telemetry import log
 
 VERSION = 1
@@ -49,7 +51,7 @@ def load_file(path: Path, url: str, dialect: ScratchDialect, options: StoreOptio
     engine = dialect.writing_engine(url, options)
     try:
         with engine.begin() as connection:
-            return _load(connection, _parse(path, data), to_micros(clock.now()))
+            return _load(Tx(connection, dialect, to_micros(clock.now())), _parse(path, data))
     except Unreadable as error:
         aside = atomic.move_aside(path)
         log().error(
@@ -86,12 +88,12 @@ def _parse(path: Path, data: bytes) -> Fields:
     return document
 
 
-def _load(connection: Connection, document: Fields, now: int) -> Contents:
+def _load(tx: Tx, document: Fields) -> Contents:
     ids = Ids()
     try:
         reading.known(document, _TOP_KEYS)
         raw_jobs = reading.rows(document.get("jobs"))
-        moment = Moment(now, instant_micros(document.get("updated_at")))
+        moment = Moment(tx.clock, instant_micros(document.get("updated_at")))
         kept = _kept_ids(document)
     except (TypeError, ValueError, OverflowError) as error:
         raise Unreadable(str(error)) from error
@@ -100,8 +102,10 @@ def _load(connection: Connection, document: Fields, now: int) -> Contents:
     for raw in raw_jobs:
         note_ids(raw, ids)
     jobs = [read_job(raw, f"jobs[{number}]", ids, moment) for number, raw in enumerate(raw_jobs)]
-    _insert(connection, jobs)
-    _go_on_from(connection, ids)
+    _insert(tx.connection, jobs)
+    _go_on_from(tx.connection, ids)
+    # What was fired before the file was written has no row any more, but for the newest.
+    mark_ledger(tx, moment.now if moment.written is None else min(moment.written, moment.now))
     return Contents({job.id: fragment(raw) for job, raw in zip(jobs, raw_jobs, strict=True)}, kept)
 
 

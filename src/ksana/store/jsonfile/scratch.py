@@ -23,7 +23,7 @@ from ksana.store.sql.statements.slots import status_list
 
 # Which jobs the file may say something else about after this transaction. Triggers, so that no statement, however it came to
 # be, can change what is kept and go unnoticed; claims, retries and heartbeats touch none of it. The ledger needs no trigger:
-# whatever writes to it writes to the schedule, too.
+# whatever adds to it writes to the schedule, too; and a row that retention removes may stay in the file.
 _CHANGES = "CREATE TABLE mirror_changes (job_id INTEGER PRIMARY KEY)"
 _TRIGGER = "CREATE TRIGGER {name} AFTER {what} BEGIN INSERT OR IGNORE INTO mirror_changes VALUES ({job}); END"
 _ENDED = status_list(TERMINAL)
@@ -41,6 +41,7 @@ _TRIGGERS = (
         f" OR OLD.status IN ({_ENDED}))",
         job="NEW.job_id",
     ),
+    _TRIGGER.format(name="mirror_old_runs", what="DELETE ON executions WHEN OLD.job_id IS NOT NULL", job="OLD.job_id"),
 )
 
 

@@ -16,6 +16,7 @@ from ksana.domain.states import (
     KSANA_LAST_STATUS_NAMES,
     KSANA_OCCURRENCE_NAMES,
     KSANA_SCHEDULE_NAMES,
+    SUCCEEDED,
     ExecutionStatus,
     OccurrenceOutcome,
     ScheduleStatus,
@@ -54,7 +55,6 @@ def job_document(rows: JobRows) -> dict[str, Any]:
     """One entry of `"jobs"`."""
     spec: dict[str, Any] = orjson.loads(rows.job.spec)
     main = rows.schedules[0] if rows.schedules else None
-    last_run_at = None if rows.last_run is None else rows.last_run.started_at
     document: dict[str, Any] = {
         "id": rows.job.public_id,
         "name": spec["name"],
@@ -65,10 +65,7 @@ def job_document(rows: JobRows) -> dict[str, Any]:
         "timeout": duration_text(spec["timeout"]),
         "max_retries": spec["retry"]["max_attempts"] - 1,
         "retry_backoff": duration_text(spec["retry"]["delay"]),
-        "last_run_at": instant_text(last_run_at),
-        "next_run_at": "" if main is None else instant_text(main.next_fire_at),
-        "last_status": _last_status(rows, main),
-        "last_error": (rows.last_run.error or "") if rows.last_run is not None else "",
+        **_bookkeeping(rows, main, enabled=spec["enabled"]),
     }
     return document | {"ksana": _rest(rows, spec)}
 
@@ -187,12 +184,30 @@ def _told(row: Row[Any], values: Sequence[str], instants: Sequence[str]) -> dict
     return told | {name: instant_text(getattr(row, name)) for name in instants}
 
 
-def _last_status(rows: JobRows, main: Row[Any] | None) -> str:
-    if main is not None and main.status in KSANA_SCHEDULE_NAMES:
-        return KSANA_SCHEDULE_NAMES[ScheduleStatus(main.status)]
-    passed = rows.ledger.get(main.id) if main is not None else None
-    if passed is not None and passed.execution_id is None:
-        planned = rows.last_run.planned_for if rows.last_run is not None else None
-        if planned is None or passed.planned_for > planned:
-            return KSANA_OCCURRENCE_NAMES.get(OccurrenceOutcome(passed.outcome), "")
-    return "" if rows.last_run is None else KSANA_LAST_STATUS_NAMES[ExecutionStatus(rows.last_run.status)]
+# Bookkeeping: what the contract of document 002 shows for the same job (api/contracts/ksana_showing.py) ----------------------
+
+
+def _bookkeeping(rows: JobRows, main: Row[Any] | None, *, enabled: bool) -> dict[str, Any]:
+    run = rows.last_run
+    paused = not enabled or (main is not None and main.status == ScheduleStatus.PAUSED)
+    status, error = _last(run, main, rows.ledger.get(main.id) if main is not None else None)
+    return {
+        "last_run_at": instant_text(None if run is None else run.started_at or run.ended_at),
+        "next_run_at": instant_text(None if main is None or paused else main.next_planned_for),
+        "last_status": KSANA_SCHEDULE_NAMES[ScheduleStatus.PAUSED] if paused else status,
+        "last_error": error,
+    }
+
+
+def _last(run: Row[Any] | None, main: Row[Any] | None, unrun: Row[Any] | None) -> tuple[str, str]:
+    """Of the last run, or of a later instant that was not run."""
+    if main is not None and unrun is not None and unrun.outcome in KSANA_OCCURRENCE_NAMES:
+        planned = unrun.last_planned_for or unrun.planned_for
+        if run is None or run.planned_for is None or planned > run.planned_for:
+            missed = main.kind == ScheduleKind.ONCE and unrun.execution_id is None
+            outcome = OccurrenceOutcome.MISSED if missed else OccurrenceOutcome(unrun.outcome)
+            return KSANA_OCCURRENCE_NAMES[outcome], unrun.reason or ""
+    if run is None:
+        return "", ""
+    error = "" if run.status in SUCCEEDED else run.error or run.reason or ""
+    return KSANA_LAST_STATUS_NAMES[ExecutionStatus(run.status)], error
