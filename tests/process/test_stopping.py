@@ -12,10 +12,14 @@ from fastapi import APIRouter
 from ksana import bootstrap
 from ksana.api.app import Contract
 from ksana.api.system import Health
-from ksana.bootstrap import Instance, Service
+from ksana.bootstrap import Instance
 from ksana.cli import process
 from ksana.domain.errors import StoreUnavailable
 from ksana.engine.clock import SystemClock
+from ksana.engine.engine import Engine
+from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.signals import Signals
+from ksana.executors.registry import Executors
 from ksana.settings import load
 from ksana.store.base import Store
 from ksana.store.requests import StoreHealth
@@ -70,15 +74,22 @@ class Work:
         self.diary.entries.append("stopped")
 
 
+def instance_of(store: QuietStore, work: Work) -> Instance:
+    """An instance whose engine is `work`."""
+    metrics, settings = Metrics(), load().settings
+    measures = Measures(metrics.registry, MeasureOptions())
+    executors = Executors([], plugins=[])
+    engine = cast("Engine", work)
+    return Instance(settings, cast("Store", store), SystemClock(), metrics, executors, Signals(), measures, engine)
+
+
 class Running:
     """An instance that serves in this process."""
 
     def __init__(self, work: Work, diary: Diary) -> None:
         self.work = work
         self.loaded = load(flags={"--port": "0"})
-        self.instance = Instance(
-            self.loaded.settings, cast("Store", QuietStore(diary)), Metrics(), cast("list[Service]", [work])
-        )
+        self.instance = instance_of(QuietStore(diary), work)
         self.stop = process.Stop()
         self.listener = process.bind(self.loaded)
         self.base = process.base_url(self.listener.getsockname())
@@ -152,18 +163,16 @@ async def test_a_second_signal_ends_the_grace(
     assert diary.entries == ["started", "stopped", "stopped", "store closed"]
 
 
-async def test_a_service_that_cannot_begin_takes_the_others_down_again(diary: Diary) -> None:
-    first, second = Work(diary), Work(diary, broken=True)
-    services = cast("list[Service]", [first, second])
-    instance = Instance(load().settings, cast("Store", QuietStore(diary)), Metrics(), services)
+async def test_an_engine_that_cannot_begin_is_stopped_again(diary: Diary) -> None:
+    instance = instance_of(QuietStore(diary), Work(diary, broken=True))
     with pytest.raises(RuntimeError, match="cannot begin"):
         await instance.start()
-    assert diary.entries == ["started", "started", "stopped", "stopped"]
+    assert diary.entries == ["started", "stopped"]
 
 
 async def test_the_health_is_degraded_while_the_store_does_not_answer(diary: Diary) -> None:
     store = QuietStore(diary)
-    instance = Instance(load().settings, cast("Store", store), Metrics())
+    instance = instance_of(store, Work(diary))
     assert await instance.health() is Health.OK
     store.reachable = False
     assert await instance.health() is Health.DEGRADED

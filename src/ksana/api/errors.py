@@ -4,6 +4,7 @@ A contract that shows other codes or statuses for its paths gives a `Translation
 just before it is written. Nothing else knows about contracts.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -88,11 +89,18 @@ class Problems:
                 problem = translation.translate(problem)
                 break
         return Response(
-            orjson.dumps(envelope(problem, request_id), default=str, option=orjson.OPT_NON_STR_KEYS),
+            _written(envelope(problem, request_id)),
             status_code=problem.status,
             headers=dict(problem.headers),
             media_type="application/json",
         )
+
+
+def _written(body: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body, default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # halves of characters, or numbers over 64 bits, that the caller sent and we repeat
+        return json.dumps(body, default=str).encode()
 
 
 def envelope(problem: Problem, request_id: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def audit(periods: Sequence[Period], rows: Iterable[Occurrence], frontier: Front
     tally = Tally()
     pending = list(rows)
     for period in periods:
-        mine = [row for row in pending if period.after < row.planned_for <= period.until]
+        mine = [row for row in pending if last_of(row) > period.after and row.planned_for <= period.until]
         _audit_period(period, mine, frontier, tally)
     return tally
 
@@ -77,12 +77,18 @@ def _audit_period(period: Period, rows: list[Occurrence], frontier: Frontier, ta
     reached = period.after
     for row in rows:
         tally.lost += count_instants(period.spec, reached, row.planned_for - TICK)
-        last = row.last_planned_for or row.planned_for
+        last = last_of(row)
         planned = count_instants(period.spec, max(reached, row.planned_for - TICK), min(last, period.until))
-        tally.unplanned += max(0, row.count - planned)
+        if period.after < row.planned_for and last <= period.until:  # of one that reaches beyond, only a part is ours
+            tally.unplanned += max(0, row.count - planned)
         _count(row, min(row.count, planned), tally)
         reached = max(reached, last)
     _audit_rest(period, reached, frontier, tally)
+
+
+def last_of(row: Occurrence) -> datetime:
+    """The last instant that a row is about."""
+    return row.last_planned_for or row.planned_for
 
 
 def _count(row: Occurrence, instants: int, tally: Tally) -> None:

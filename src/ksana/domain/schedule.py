@@ -111,7 +111,9 @@ def passed_over(spec: ScheduleSpec, cursor: datetime | None, now: datetime, reas
     if count == 0:
         return None
     first, last = next_instant(spec, cursor - TICK), latest_instants(spec, cursor - TICK, now, 1)
-    return SkippedRange(first or cursor, last[-1], count, OccurrenceOutcome.SKIPPED, reason)
+    # The only instant of a `once` is not passed over, it is missed.
+    outcome = OccurrenceOutcome.MISSED if spec.kind is ScheduleKind.ONCE else OccurrenceOutcome.SKIPPED
+    return SkippedRange(first or cursor, last[-1], count, outcome, reason)
 
 
 def _decide_many(spec: ScheduleSpec, schedule_id: int, first: datetime, now: datetime) -> FireDecision:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 
-from ksana.domain.audit import Frontier, Period, Tally, audit
+from ksana.domain.audit import Frontier, Period, Tally, audit, last_of
 from ksana.domain.ledger import Occurrence
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec
 from ksana.domain.schedule_instants import TICK
@@ -91,13 +91,13 @@ async def _rows(store: Store, schedule_id: int, after: datetime, until: datetime
     since = after + TICK
     while page := await store.occurrences(schedule_id, since, until + TICK, ROWS_AT_A_TIME):
         rows += page
-        since = page[-1].planned_for + TICK
+        since = max(since, last_of(page[-1])) + TICK
     return rows
 
 
 def _frontier(audited: AuditedSchedule, rows: Sequence[Occurrence]) -> Frontier:
     if audited.deleted_at is not None:
-        last = (rows[-1].last_planned_for or rows[-1].planned_for) if rows else audited.schedule.created_at
+        last = last_of(rows[-1]) if rows else audited.schedule.created_at
         return Frontier(last + TICK, deleted=True)
     if audited.schedule.status is ScheduleStatus.FINISHED:
         return Frontier(None)

@@ -126,7 +126,8 @@ class Ledger(Protocol):
         should be parked."""
 
     async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
-        """The ledger of one schedule with since ≤ planned < until, in order."""
+        """The ledger of one schedule with since ≤ planned < until, in order, with a range that begins before and reaches into
+        it."""
 
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         """The newest row of each of these schedules' ledgers; a schedule that has none is left out."""

@@ -106,15 +106,17 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """The whole new definition with the cursor that follows from it; `passed` are instants of the old one that went by
-    without a row, because it was paused or overdue."""
+    """The whole new definition with the cursor that follows from it; `passed` are instants that went by without a row: of the
+    old one because it was paused or overdue, of the new one because they were over already."""
 
     schedule_id: int
     spec: ScheduleSpec
     next_planned_for: datetime | None
     expected_version: int | None = None
     actor: Actor = SYSTEM
-    passed: SkippedRange | None = None
+    passed: tuple[SkippedRange, ...] = ()
+    input: Mapping[str, Any] | None = None
+    """What its runs are given from now on; None leaves that as it is."""
 
 
 @dataclass(frozen=True, slots=True)

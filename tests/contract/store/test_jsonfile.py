@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ksana.domain.errors import StoreUnavailable
-from ksana.domain.execution import Claim
 from ksana.domain.job import ConcurrencyPolicy, Contract, ExecutionMode, Job, JobSpec, RecoveryRule
 from ksana.domain.ledger import Schedule
 from ksana.domain.retry import RetryPolicy
@@ -295,12 +294,3 @@ async def test_a_schedule_whose_zone_is_gone_is_no_damage(
         [unreadable] = (await again.store.due_schedules(clock.now(), 10)).unreadable
         assert unreadable.schedule_id == broken.id
     assert said(file)["jobs"][0]["schedule"]["timezone"] == "Gone/Nowhere"
-
-
-async def test_a_claim_of_before_the_restart_ends_nothing(file: Path, store: SqlStore, clock: FakeClock) -> None:
-    world = World(store, clock)
-    claimed = await world.running()
-    await store.close()
-    async with opened(file, clock) as again:
-        stale = Claim(claimed.execution.id, claimed.execution.epoch)
-        assert not await again.store.succeed(again.ending(stale))

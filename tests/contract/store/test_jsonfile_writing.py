@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from ksana.domain.errors import KsanaError, StoreError
+from ksana.domain.execution import Claim
 from ksana.store.jsonfile import json_path
 from ksana.store.requests import NewJob
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
-from tests.contract.store.test_jsonfile import MINUTE, said, version_of
+from tests.contract.store.test_jsonfile import MINUTE, opened, said, version_of
 from tests.contract.store.world import World, http_spec
 
 pytestmark = pytest.mark.parametrize("back_end", ["json"], indirect=True)
@@ -97,3 +98,12 @@ async def test_the_doctor_finds_nothing_wrong(store: SqlStore, file: Path) -> No
 async def test_a_closed_store_leaves_only_its_file_and_its_lock(store: SqlStore, file: Path) -> None:
     await store.close()
     assert sorted(path.name for path in file.parent.iterdir()) == ["jobs.json", "jobs.json.lock"]
+
+
+async def test_a_claim_of_before_the_restart_ends_nothing(file: Path, store: SqlStore, clock: FakeClock) -> None:
+    world = World(store, clock)
+    claimed = await world.running()
+    await store.close()
+    async with opened(file, clock) as again:
+        stale = Claim(claimed.execution.id, claimed.execution.epoch)
+        assert not await again.store.succeed(again.ending(stale))

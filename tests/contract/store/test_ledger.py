@@ -421,7 +421,7 @@ async def test_a_changed_schedule_keeps_account_of_what_passed_while_it_was_paus
     await world.store.pause_schedule(schedule.id, ANNA)
     start, now = world.clock.now(), world.clock.advance(timedelta(minutes=10))
     passed = SkippedRange(start + timedelta(minutes=1), now, 10, OccurrenceOutcome.SKIPPED, "paused")
-    change = ScheduleChange(schedule.id, schedule.spec, now + timedelta(minutes=1), actor=ANNA, passed=passed)
+    change = ScheduleChange(schedule.id, schedule.spec, now + timedelta(minutes=1), actor=ANNA, passed=(passed,))
     changed = await world.store.change_schedule(change)
     assert changed.status is ScheduleStatus.PAUSED
     [row] = await world.ledger(schedule)

@@ -13,15 +13,13 @@ from ksana.api.contracts.ksana_reading import FIELDS, named_as_written, read_edi
 from ksana.api.contracts.ksana_showing import KSANA_WORDING, job_shown
 from ksana.api.contracts.shapes import answer, problems, renamed
 from ksana.api.services import Services, actor_of
-from ksana.domain.errors import InvalidInput, NotFound, VersionMismatch
+from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.events import Actor
 from ksana.domain.states import ScheduleStatus
 from ksana.engine.commands import RunRequest
 from ksana.engine.queries import JobView
 from ksana.store.requests import MAX_PAGE_SIZE, JobFilter, PageRequest
 
-TRIES = 5
-"""How often a PATCH is worked out again because somebody else's change came first."""
 MOST_LISTED = 10_000
 JobId = Annotated[str, Path(alias="id", description="The job's id; the integer of document 003 is taken, too.")]
 
@@ -114,18 +112,10 @@ async def _view(services: Services, job_id: str) -> JobView:
 
 
 async def _changed(services: Services, job_id: str, body: JobChange, actor: Actor) -> JobView:
-    """Works it out anew on what the job is now, if somebody changed it in between."""
-    tries = TRIES
-    while True:
-        tries -= 1
-        view = await _view(services, job_id)
-        with named_as_written(view.job.spec.type):
-            edit = read_edit(body, view, KSANA_WORDING, services.clock.now())
-            try:
-                return await services.jobs.change(view.job.id, edit, actor)
-            except VersionMismatch:
-                if not tries:
-                    raise
+    job = await found_job(services.store, job_id)
+    with named_as_written(job.spec.type):
+        now = services.clock.now()
+        return await services.jobs.amend(job.id, lambda view: read_edit(body, view, KSANA_WORDING, now), actor)
 
 
 async def _resumed(services: Services, job_id: int, actor: Actor) -> JobView:

@@ -53,7 +53,7 @@ def read_job(body: JobBody, defaults: JobDefaults, wording: Wording, now: dateti
 
 
 def read_edit(change: JobChange, view: JobView, wording: Wording, now: datetime) -> JobEdit:
-    """What a job becomes, if it is still as it is in `view`. InvalidInput."""
+    """What a job that is as in `view` becomes. InvalidInput."""
     job, given = view.job, change.model_fields_set
     if change.id not in {"", job.key}:
         raise InvalidInput("id", "cannot be changed")
@@ -65,7 +65,7 @@ def read_edit(change: JobChange, view: JobView, wording: Wording, now: datetime)
     values["retry"] = _changed_retry(change, job.spec.retry)
     values["config"] = _changed_config(change, job.spec)
     schedule = _changed_schedule(change, view, wording, now)
-    return JobEdit(replace(job.spec, **values), schedule, expected_version=job.version)
+    return JobEdit(replace(job.spec, **values), schedule)
 
 
 def _config(body: JobBody) -> Mapping[str, Any]:

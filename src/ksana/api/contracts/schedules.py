@@ -32,15 +32,14 @@ from ksana.api.contracts.schedules_spec import merged, read_spec
 from ksana.api.contracts.shapes import answer, problems, renamed
 from ksana.api.services import Services, actor_of
 from ksana.api.times import parse_instant
-from ksana.domain.errors import InvalidInput, NotFound, VersionMismatch
+from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.events import Actor
 from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
+from ksana.engine.commands import ScheduleEdit
 from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, PageRequest
 
 PREFIX = "/api/v1/schedules"
-TRIES = 5
-"""How often a change is worked out again because somebody else's came first."""
 MOST_ROWS = 10_000
 DAY = timedelta(days=1)
 _FIELDS = {"size": "pageSize", "json": "input"}
@@ -204,28 +203,17 @@ def _day_before(instant: datetime) -> datetime:
 
 
 async def _changed(services: Services, schedule_id: str, body: ScheduleChange, actor: Actor) -> Schedule:
-    """Works it out anew on what the schedule is now, if somebody changed it in between and no version was given."""
-    tries = TRIES
-    while True:
-        tries -= 1
-        schedule = await found_schedule(services.store, schedule_id)
-        await _check_unchanged(services, schedule, body)
-        given = body.model_dump(include=set(PARTS), exclude_unset=True)
+    found = await found_schedule(services.store, schedule_id)
+    if body.job_id is not None and (await found_job(services.store, body.job_id)).id != found.job_id:
+        raise InvalidInput("jobId", "cannot be changed: make another schedule for that job")
+    given = body.model_dump(include=set(PARTS), exclude_unset=True)
+
+    def edit(schedule: Schedule) -> ScheduleEdit:
         parts = merged(schedule.spec, given, SCHEDULES_WORDING)
         spec = read_spec(parts, SCHEDULES_WORDING, now=services.clock.now(), previous=schedule.spec)
-        version = schedule.version if body.version is None else body.version
-        try:
-            return await services.schedules.change(schedule.key, spec, actor, expected_version=version)
-        except VersionMismatch:
-            if body.version is not None or not tries:
-                raise
+        return ScheduleEdit(spec, body.input, body.version)
 
-
-async def _check_unchanged(services: Services, schedule: Schedule, body: ScheduleChange) -> None:
-    if body.job_id is not None and (await found_job(services.store, body.job_id)).id != schedule.job_id:
-        raise InvalidInput("jobId", "cannot be changed: make another schedule for that job")
-    if body.input is not None and body.input != schedule.input:
-        raise InvalidInput("input", "cannot be changed: make another schedule with it")
+    return await services.schedules.amend(found.key, edit, actor)
 
 
 async def _page_of_job(services: Services, job: Job, wanted: PageRequest) -> dict[str, Any]:

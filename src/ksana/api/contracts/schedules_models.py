@@ -74,8 +74,8 @@ class ScheduleChange(_ScheduleParts):
 
     kind: Kind | None = None
     version: Version | None = Field(default=None, description="Changes it only if this is still its version.")
-    job_id: JobId | None = Field(default=None, description="May be sent, but not changed.")
-    input: dict[str, Any] | None = Field(default=None, description="May be sent, but not changed.")
+    job_id: JobId | None = Field(default=None, description="Given to every run from now on.")
+    input: dict[str, Any] | None = Field(default=None, description="Given to every run from now on.")
     id: Any = Field(default=None, description=_IGNORED)
     job_name: Any = Field(default=None, description=_IGNORED)
     status: Any = Field(default=None, description=_IGNORED)

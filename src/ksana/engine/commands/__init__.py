@@ -2,7 +2,7 @@
 
 from ksana.engine.commands.jobs import JobCommands, JobDraft, JobEdit, RunRequest, ScheduleDraft
 from ksana.engine.commands.runs import CallbackMessage, Canceled, RunCommands
-from ksana.engine.commands.schedules import ScheduleCommands
+from ksana.engine.commands.schedules import ScheduleCommands, ScheduleEdit
 
 __all__ = [
     "CallbackMessage",
@@ -14,4 +14,5 @@ __all__ = [
     "RunRequest",
     "ScheduleCommands",
     "ScheduleDraft",
+    "ScheduleEdit",
 ]

@@ -1,6 +1,6 @@
 """Jobs with their schedules: made, changed, switched on and off, deleted, run at once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -111,10 +111,23 @@ class JobCommands:
             return changed_view
         raise AssertionError("unreachable")
 
+    async def amend(self, job_id: int, amendment: Callable[[JobView], JobEdit], actor: Actor) -> JobView:
+        """A change that follows from what the job is; worked out anew if somebody else changes it first. As `change`; an edit
+        with a version of its own is tried once."""
+        for last_try in (*(False,) * (TRIES - 1), True):
+            view = await self._queries.job(job_id)
+            edit = amendment(view)
+            mine = edit if edit.expected_version is not None else replace(edit, expected_version=view.job.version)
+            try:
+                return await self.change(job_id, mine, actor)
+            except VersionMismatch:
+                if last_try or mine is edit:
+                    raise
+        raise AssertionError("unreachable")
+
     async def switch(self, job_id: int, actor: Actor, *, enabled: bool) -> JobView:
         """Enabled, its schedule goes on from now; disabled, it pauses, and what passes is recorded. NotFound."""
-        view = await self._queries.job(job_id)
-        return await self.change(job_id, JobEdit(replace(view.job.spec, enabled=enabled)), actor)
+        return await self.amend(job_id, lambda view: JobEdit(replace(view.job.spec, enabled=enabled)), actor)
 
     async def delete(self, job_id: int, actor: Actor) -> None:
         """NotFound."""
@@ -176,8 +189,9 @@ def changed(schedule: Schedule, spec: ScheduleSpec, now: datetime, actor: Actor)
     """The new definition holds from now on; what the old one had planned by now and nobody ran is recorded."""
     reason = "paused" if schedule.status is ScheduleStatus.PAUSED else "schedule_changed"
     passed = passed_over(schedule.spec, schedule.next_planned_for, now, reason)
-    following = new_schedule(ScheduleDraft(spec), now, paused=False).next_planned_for
-    return ScheduleChange(schedule.id, spec, following, schedule.version, actor, passed)
+    new = new_schedule(ScheduleDraft(spec), now, paused=False)
+    parts = tuple(part for part in (passed, new.passed) if part is not None)
+    return ScheduleChange(schedule.id, spec, new.next_planned_for, schedule.version, actor, parts)
 
 
 def resumption(

@@ -1,6 +1,7 @@
 """Schedules by themselves: a job may have several."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ksana.domain.clock import Clock
@@ -11,6 +12,15 @@ from ksana.domain.schedule import ScheduleSpec
 from ksana.engine.commands.jobs import TRIES, ScheduleDraft, changed, new_schedule, resumption
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleEdit:
+    """What a schedule becomes: its whole definition; `inputs` of None leaves those as they are."""
+
+    spec: ScheduleSpec
+    inputs: Mapping[str, Any] | None = None
+    expected_version: int | None = None
 
 
 class ScheduleCommands:
@@ -36,18 +46,20 @@ class ScheduleCommands:
         self._signals.schedules_changed([schedule])
         return schedule
 
-    async def change(
-        self, key: str, spec: ScheduleSpec, actor: Actor, *, expected_version: int | None = None
-    ) -> Schedule:
-        """The whole new definition. NotFound, VersionMismatch if `expected_version` is no longer its version."""
+    async def amend(self, key: str, amendment: Callable[[Schedule], ScheduleEdit], actor: Actor) -> Schedule:
+        """A change that follows from what the schedule is; worked out anew if somebody else changes it first. NotFound,
+        VersionMismatch if the edit's `expected_version` is no longer its version."""
         for last_try in (*(False,) * (TRIES - 1), True):
             schedule = await self._store.schedule_by_key(key)
-            if expected_version not in {None, schedule.version}:
-                raise VersionMismatch("schedule", key, expected=expected_version or 0, actual=schedule.version)
-            if spec == schedule.spec:
+            edit = amendment(schedule)
+            wanted = edit.expected_version
+            if wanted not in {None, schedule.version}:
+                raise VersionMismatch("schedule", key, expected=wanted or 0, actual=schedule.version)
+            if edit.spec == schedule.spec and edit.inputs in (None, schedule.input):
                 return schedule
+            change = replace(changed(schedule, edit.spec, self._clock.now(), actor), input=edit.inputs)
             try:
-                done = await self._store.change_schedule(changed(schedule, spec, self._clock.now(), actor))
+                done = await self._store.change_schedule(change)
             except VersionMismatch:
                 if last_try:
                     raise

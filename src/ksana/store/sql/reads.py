@@ -171,7 +171,12 @@ def occurrences(tx: Tx, schedule_id: int, since: datetime, until: datetime, limi
         ledger.planned_for >= to_micros(since),
         ledger.planned_for < to_micros(until),
     )
-    return [codec.occurrence(row) for row in tx.core(wanted.order_by(ledger.planned_for).limit(limit))]
+    # A range that begins before reaches into it, if it is the last before and long enough.
+    before = select(schema.occurrences).where(ledger.schedule_id == schedule_id, ledger.planned_for < to_micros(since))
+    last = tx.core(before.order_by(ledger.planned_for.desc()).limit(1))
+    reaching = [row for row in last if (row.last_planned_for or 0) >= to_micros(since)]
+    rows = [*reaching, *tx.core(wanted.order_by(ledger.planned_for).limit(limit))]
+    return [codec.occurrence(row) for row in rows[:limit]]
 
 
 def last_occurrences(tx: Tx, schedule_ids: Sequence[int]) -> dict[int, Occurrence]:

@@ -64,18 +64,19 @@ async def test_an_idempotency_key_gives_the_same_run(client: httpx2.AsyncClient)
 
 
 @pytest.mark.parametrize(
-    ("traceparent", "trace"),
-    [
-        (f"00-{TRACE}-00f067aa0ba902b7-01", TRACE),
-        (f"00-{'0' * 32}-00f067aa0ba902b7-01", None),
-        ("nonsense", None),
-    ],
+    ("traceparent", "gone_on_with"),
+    [(f"00-{TRACE}-00f067aa0ba902b7-01", True), (f"00-{'0' * 32}-00f067aa0ba902b7-01", False), ("nonsense", False)],
+    ids=["good", "zeros", "nonsense"],
 )
-async def test_a_trace_is_gone_on_with(traceparent: str, trace: str | None, client: httpx2.AsyncClient) -> None:
+async def test_a_trace_is_gone_on_with_and_else_one_is_made(
+    traceparent: str, gone_on_with: bool, client: httpx2.AsyncClient
+) -> None:
     await created(client)
     answer = await client.post("/api/v1/tasks/1/trigger", headers={"traceparent": traceparent})
     run = (await client.get(f"/api/v1/runs/{answer.json()['run_id']}")).json()
-    assert run["trace_id"] == trace
+    assert (run["trace_id"] == TRACE) is gone_on_with
+    assert len(run["trace_id"]) == 32
+    assert set(run["trace_id"]) != {"0"}
 
 
 async def test_a_full_task_that_skips_refuses_to_be_triggered(client: httpx2.AsyncClient) -> None:

@@ -45,12 +45,11 @@ class Reader:
         return JobEdit(kept, draft.schedule.spec if draft.schedule else None, version)
 
     def amendment(self, view: JobView, changes: TaskChanges) -> JobEdit:
-        """The stored job with these changes, fenced by the version that was read. InvalidInput."""
+        """The stored job with these changes. InvalidInput."""
         given = self._values(changes, changes.model_fields_set, view.job.spec.retry)
         stored = None if view.schedule is None else view.schedule.spec
         schedule = self._schedule(stored, given) if of_part(Part.SCHEDULE, given) else None
-        version = view.job.version if changes.version is None else changes.version
-        return JobEdit(_job(view.job.spec, given), schedule, version)
+        return JobEdit(_job(view.job.spec, given), schedule, changes.version)
 
     def _values(self, task: TaskFields, names: set[str], retry: RetryPolicy) -> dict[str, Any]:
         """The named fields, each as the value that its place takes; null is what is shown for it where nothing is given."""

@@ -12,14 +12,12 @@ from ksana.api.contracts.cronjob.documented import body_of, errors
 from ksana.api.contracts.cronjob.shapes import NewTask, TaskChanges, TriggerRequest, WholeTask
 from ksana.api.contracts.cronjob.values import PageNumber, PageSize, TaskId, empty_as_none, printable
 from ksana.api.services import Services, actor_of
-from ksana.domain.errors import VersionMismatch
 from ksana.domain.states import CRONJOB_NAMES
 from ksana.engine.commands import RunRequest
 from ksana.engine.queries import JobView
 from ksana.store.requests import JobFilter, PageRequest
 
 TASKS = "/api/v1/tasks"
-TRIES = 5
 """How often a partial change is worked out again because somebody else's came first."""
 
 
@@ -76,16 +74,10 @@ class Tasks:
 
     async def patch(self, task_id: TaskId, changes: TaskChanges, request: Request) -> TaskUpdated:
         """Any of the fields; the others stay. With `version`, only if it is still at that one."""
-        for last_try in (*(False,) * (TRIES - 1), True):
-            view = await self._services.queries.job(task_id)
-            edit = self._reader.amendment(view, changes)
-            try:
-                return _updated(await self._services.jobs.change(task_id, edit, actor_of(request)))
-            except VersionMismatch:
-                # Without a version the client means whatever is there: what others changed meanwhile must stay.
-                if last_try or changes.version is not None:
-                    raise
-        raise AssertionError("unreachable")
+        amended = await self._services.jobs.amend(
+            task_id, lambda view: self._reader.amendment(view, changes), actor_of(request)
+        )
+        return _updated(amended)
 
     async def enable(self, task_id: TaskId, request: Request) -> Task:
         """It goes on with the first instant from now; what passed meanwhile is recorded as skipped."""

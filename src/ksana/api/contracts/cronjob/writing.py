@@ -13,6 +13,7 @@ from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Schedule
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.states import CRONJOB_FINAL_NAMES, CRONJOB_NAMES, ExecutionStatus, ScheduleStatus
+from ksana.engine.identity import trace_id
 from ksana.engine.queries import Explanation, JobView
 from ksana.store.requests import Page, ReceivedCallback
 
@@ -178,7 +179,7 @@ def _run_fields(run: Execution) -> dict[str, Any]:
         "error_message": run.error,
         "next_retry_time": run.ready_at if run.status is ExecutionStatus.RETRYING else None,
         "callback_deadline": run.deadline_at,
-        "trace_id": run.trace_id,
+        "trace_id": trace_id(run),
         "created_at": run.created_at,
         "updated_at": run.updated_at,
     }

@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
-from ksana.domain.clock import from_micros
+from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import IdTaken, KsanaError, NotFound, VersionMismatch
 from ksana.domain.events import SYSTEM, Actor, EventType
 from ksana.domain.ledger import Schedule
-from ksana.domain.schedule import ScheduleSpec, fire_time, next_instant
+from ksana.domain.schedule import ScheduleSpec, SkippedRange, fire_time, next_instant
 from ksana.domain.states import ScheduleStatus
 from ksana.store.requests import NewSchedule, Pausing, Resumption, ScheduleChange, ScheduleStep
 from ksana.store.sql import codec, schema
@@ -114,13 +114,14 @@ def _change(tx: Tx, wanted: ScheduleChange) -> Schedule | KsanaError:
         return NotFound("schedule", wanted.schedule_id)
     if wanted.expected_version not in {None, row.version}:
         return _mismatch(row, wanted.expected_version or 0)
-    if wanted.passed is not None:
-        record_skipped(tx, [(row.id, wanted.passed)], tx.clock)
+    record_skipped(tx, [(row.id, part) for part in _unrecorded_parts(tx, row.id, wanted.passed)], tx.clock)
     paused = row.status == ScheduleStatus.PAUSED
     cursor = _unrecorded(tx, wanted.spec, row.id, wanted.next_planned_for)
     status = ScheduleStatus.PAUSED if paused else _status(cursor)
     values = _position(wanted.spec, row.id, cursor, status)
     values |= {"kind": wanted.spec.kind.value, "spec": codec.schedule_spec_json(wanted.spec), "error": None}
+    if wanted.input is not None:
+        values["input"] = to_json(wanted.input) if wanted.input else None
     _set(tx, row.id, values | {"version": row.version + 1})
     # The whole definition: what was planned when can be worked out again from these.
     data = {"version": row.version + 1, "paused": paused, "spec": values["spec"]}
@@ -237,6 +238,19 @@ def _unrecorded(tx: Tx, spec: ScheduleSpec, schedule_id: int, cursor: datetime |
     found = tx.core(newest.order_by(ledger.planned_for.desc()).limit(1))
     last = from_micros(found[0][0]) if found else None
     return cursor if cursor is None or last is None or cursor > last else next_instant(spec, last)
+
+
+def _unrecorded_parts(tx: Tx, schedule_id: int, parts: tuple[SkippedRange, ...]) -> list[SkippedRange]:
+    """Without those that begin where the ledger has a row: of two definitions, both may have had the same instant."""
+    ledger = schema.occurrences.c
+    kept: dict[datetime, SkippedRange] = {}
+    for part in parts:
+        there = select(ledger.planned_for).where(
+            ledger.schedule_id == schedule_id, ledger.planned_for == to_micros(part.first)
+        )
+        if not tx.core(there):
+            kept.setdefault(part.first, part)
+    return list(kept.values())
 
 
 def _status(next_planned_for: datetime | None) -> ScheduleStatus:
