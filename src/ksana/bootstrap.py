@@ -129,7 +129,7 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         queries=Queries(store),
         jobs=JobCommands(store, clock, instance.executors, signals),
         schedules=ScheduleCommands(store, clock, signals),
-        runs=RunCommands(store, clock, signals),
+        runs=RunCommands(store, clock, signals, instance.measures),
         settings=instance.settings,
     )
     return [

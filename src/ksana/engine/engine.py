@@ -1,10 +1,12 @@
 """The engine put together: which service wakes which, and in which order they start and stop."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ksana.domain.clock import Clock
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ledger import Schedule
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
 from ksana.engine.loop import Loop
@@ -16,6 +18,9 @@ from ksana.engine.signals import Signals
 from ksana.engine.upkeep import Deadlines, Recovery, Retention, RetentionOptions, Watch
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
+
+LAST_WORDS = timedelta(seconds=3)
+"""How long the store may take, after the grace, to hear what is handed back and who leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,18 @@ class Engine:
             loop.start()
 
     async def stop(self, grace: timedelta) -> None:
-        """Nothing new; what runs may end within `grace`; the rest is handed back, and others told that we are gone."""
+        """Nothing new; what runs may end within `grace`; the rest is handed back, and others told that we are gone.
+
+        Harmless if it never started; called again with a shorter grace, it ends the sooner. StoreUnavailable: the store did
+        not take our last words, and others will find out by themselves.
+        """
+        try:
+            async with asyncio.timeout((grace + LAST_WORDS).total_seconds()):
+                await self._stop(grace)
+        except TimeoutError:
+            raise StoreUnavailable("the store did not answer while the engine stopped") from None
+
+    async def _stop(self, grace: timedelta) -> None:
         await self._scheduling.stop()
         await self._dispatching.stop()
         await self.workers.drain(grace)

@@ -1,10 +1,11 @@
 """The engine's figures, under document 003's names and our own. Labels are bounded: no user can make series without end."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from ksana.domain.execution import Claimed
+from ksana.domain.execution import Claimed, Execution
 from ksana.domain.ledger import Fired, Schedule
 from ksana.domain.outcome import Evidence
 from ksana.domain.schedule import FireDecision
@@ -29,7 +30,11 @@ class Measures:
         self._tasks = Gauge("cronjob_task_total", "Tasks.", ["status"], registry=registry)
         self._runs = Counter("cronjob_run", "Runs that ended.", ["status"], registry=registry)
         self._durations = Histogram(
-            "cronjob_run_duration_seconds", "Time an attempt took.", ["task_id"], registry=registry, buckets=_SECONDS
+            "cronjob_run_duration_seconds",
+            "From the first attempt to the end.",
+            ["task_id"],
+            registry=registry,
+            buckets=_SECONDS,
         )
         self._retries = Counter("cronjob_run_retries", "Attempts to be repeated.", ["task_id"], registry=registry)
         self._requests = Counter("cronjob_http_request", "Requests to targets.", ["method", "code"], registry=registry)
@@ -59,6 +64,7 @@ class Measures:
             self._misfires.labels(self._task(schedule.job_id)).inc(misfired)
         for reason in fired.refused:
             self._skips.labels(reason).inc()
+            self._runs.labels(CRONJOB_NAMES[ExecutionStatus.SKIPPED]).inc()
 
     def started(self, claimed: Claimed, late: float) -> None:
         if claimed.execution.attempt == 1:
@@ -67,9 +73,8 @@ class Measures:
     def running(self, number: int) -> None:
         self._running.set(number)
 
-    def attempted(self, claimed: Claimed, evidence: Evidence, seconds: float) -> None:
+    def attempted(self, evidence: Evidence) -> None:
         """An attempt is over, however it went."""
-        self._durations.labels(self._task(claimed.job.id)).observe(seconds)
         method = evidence.request.get("method")
         if isinstance(method, str):
             self._requests.labels(method if method in METHODS else OTHER, _code(evidence.response_code)).inc()
@@ -77,9 +82,16 @@ class Measures:
     def retried(self, claimed: Claimed) -> None:
         self._retries.labels(self._task(claimed.job.id)).inc()
 
-    def ended(self, status: ExecutionStatus, number: int = 1) -> None:
-        if number:
-            self._runs.labels(CRONJOB_NAMES[status]).inc(number)
+    def ended(self, status: ExecutionStatus, execution: Execution, at: datetime) -> None:
+        """A run is over: counted by how, and by how long it took from its first attempt on."""
+        self._runs.labels(CRONJOB_NAMES[status]).inc()
+        if execution.started_at is not None:
+            seconds = (at - execution.started_at).total_seconds()
+            self._durations.labels(self._task(execution.job_id)).observe(max(0.0, seconds))
+
+    def expired(self, number: int) -> None:
+        """So many runs waited for their callback in vain."""
+        self._runs.labels(CRONJOB_NAMES[ExecutionStatus.FAILED_TIMEOUT]).inc(number)
 
     def refresh(self, figures: Figures) -> None:
         """What is counted in the store, when somebody asks."""

@@ -18,7 +18,7 @@ from ksana.domain.execution import Claim, Claimed
 from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Cancelled, Failed, Outcome, Succeeded, TimedOut
 from ksana.domain.retry import RetryAt, decide_retry
-from ksana.domain.states import ExecutionStatus
+from ksana.domain.states import TERMINAL, ExecutionStatus
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
@@ -202,11 +202,11 @@ class Runner:
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _account(self, claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
-        self._measures.attempted(claimed, outcome.evidence, seconds)
+        self._measures.attempted(outcome.evidence)
         if result.status is ExecutionStatus.RETRYING:
             self._measures.retried(claimed)
-        elif result.status not in {None, ExecutionStatus.CALLBACK_PENDING}:
-            self._measures.ended(result.status or ExecutionStatus.FAILED)
+        elif result.status in TERMINAL:
+            self._measures.ended(result.status, claimed.execution, self._clock.now())
         tell(claimed, outcome, result, seconds)
 
 

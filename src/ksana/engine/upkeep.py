@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ksana.domain.instance import HEARTBEAT
-from ksana.domain.states import ExecutionStatus
 from ksana.engine.loop import Round
 from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
@@ -58,7 +57,7 @@ class Deadlines:
         if due_at is None or due_at > now:
             return Round(0, due_at)
         expired = await self._store.expire_callbacks(now, AT_ONCE)
-        self._measures.ended(ExecutionStatus.FAILED_TIMEOUT, len(expired))
+        self._measures.expired(len(expired))
         for execution_id in expired:
             log().warning("no callback came in time", action="run.callback_timeout", run_id=execution_id)
         if expired:

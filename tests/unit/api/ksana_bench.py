@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import httpx2
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from tests.clock import FakeClock
 
 from ksana.api.app import ApiOptions, create_app
@@ -27,6 +28,7 @@ from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Fired, Firing
 from ksana.domain.schedule import decide_fire
 from ksana.engine.commands import JobCommands, JobEdit, RunCommands, ScheduleCommands
+from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import Queries
 from ksana.engine.signals import Signals
 from ksana.executors.egress_policy import EgressPolicy
@@ -73,7 +75,7 @@ class Bench:
             queries=queries,
             jobs=JobCommands(store, clock, Checks(), signals),
             schedules=ScheduleCommands(store, clock, signals),
-            runs=RunCommands(store, clock, signals),
+            runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
             settings=Settings(),
         )
         self.api: httpx2.AsyncClient

@@ -70,7 +70,7 @@ class Simulation:
         self.deadlines = Deadlines(store, self.signals, measures, timedelta(seconds=1))
         self.jobs = JobCommands(store, clock, executors, self.signals)
         self.schedules = ScheduleCommands(store, clock, self.signals)
-        self.runs = RunCommands(store, clock, self.signals)
+        self.runs = RunCommands(store, clock, self.signals, measures)
         self.queries = Queries(store)
         self._names = count(1)
 

@@ -9,6 +9,7 @@ from ksana.domain.clock import Clock
 from ksana.domain.events import Actor
 from ksana.domain.execution import Execution
 from ksana.domain.states import TERMINAL, ExecutionStatus
+from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
 from ksana.store.requests import CallbackAnswer, CallbackReport
@@ -37,20 +38,25 @@ class CallbackMessage:
 
 
 class RunCommands:
-    def __init__(self, store: Store, clock: Clock, signals: Signals) -> None:
+    def __init__(self, store: Store, clock: Clock, signals: Signals, measures: Measures) -> None:
         self._store = store
         self._clock = clock
         self._signals = signals
+        self._measures = measures
 
     async def cancel(self, execution_id: int, actor: Actor) -> Canceled:
         """Whatever has not ended is CANCELED, and the work on it stopped. NotFound."""
         before = await self._store.execution(execution_id)
         if before.status in TERMINAL:
             return Canceled(before, by_this=False)
-        after = await self._store.cancel(execution_id, actor, self._clock.now())
+        now = self._clock.now()
+        after = await self._store.cancel(execution_id, actor, now)
         self._signals.canceled(execution_id)
         self._signals.work()
-        return Canceled(after, by_this=after.status is ExecutionStatus.CANCELED)
+        by_this = after.status is ExecutionStatus.CANCELED
+        if by_this:
+            self._measures.ended(after.status, after, now)
+        return Canceled(after, by_this=by_this)
 
     async def report(self, message: CallbackMessage) -> CallbackAnswer:
         """The result of an asynchronous run. NotFound for an unknown token, run or pair of ids."""
@@ -70,6 +76,7 @@ class RunCommands:
         if answer.accepted:
             # A request that is still under way is let end: its target is just about to answer it.
             self._signals.work()
+            self._measures.ended(answer.execution.status, answer.execution, self._clock.now())
         return answer
 
 

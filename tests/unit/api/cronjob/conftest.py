@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from tests.clock import FakeClock
 from tests.contract.store.world import World, claim_of
 
@@ -21,6 +22,7 @@ from ksana.api.system import Health
 from ksana.domain.execution import Claimed
 from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands
 from ksana.engine.commands.runs import token_hash
+from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import Queries
 from ksana.engine.signals import Signals
 from ksana.executors.http import HttpExecutor
@@ -103,7 +105,7 @@ async def desk(store: SqlStore, clock: FakeClock) -> AsyncIterator[Desk]:
         queries=Queries(store),
         jobs=JobCommands(store, clock, executors, signals),
         schedules=ScheduleCommands(store, clock, signals),
-        runs=RunCommands(store, clock, signals),
+        runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
         settings=Settings(),
     )
     yield Desk(services, World(store, clock), clock)

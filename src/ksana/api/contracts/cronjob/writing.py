@@ -176,7 +176,7 @@ def _run_fields(run: Execution) -> dict[str, Any]:
         "attempt": run.attempt,
         "trigger": run.trigger.value,
         "reason": run.reason,
-        "error_message": run.error,
+        "error_message": run.error or (run.reason if run.status is ExecutionStatus.SKIPPED else None),
         "next_retry_time": run.ready_at if run.status is ExecutionStatus.RETRYING else None,
         "callback_deadline": run.deadline_at,
         "trace_id": trace_id(run),
