@@ -42,7 +42,7 @@ def test_an_unknown_setting_in_the_file(tmp_path: Path) -> None:
     [
         ("postgresql://u:s3cret@host:port/k", "host or port cannot be read"),
         ("ksana.db", "sqlite:///path"),
-        ("json://", "json:///path"),
+        ("json://", "json:///absolute"),
     ],
 )
 def test_a_malformed_database_address(url: str, part: str, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from ksana.domain.schedule_instants import (
     next_instant,
     next_instants,
 )
-from ksana.domain.schedule_spec import MisfirePolicy, ScheduleKind, ScheduleSpec
+from ksana.domain.schedule_spec import MisfirePolicy, ScheduleKind, ScheduleSpec, document_002_misfire
 from ksana.domain.states import OccurrenceOutcome
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "SkippedRange",
     "count_instants",
     "decide_fire",
+    "document_002_misfire",
     "fire_time",
     "instants_after",
     "jitter_of",

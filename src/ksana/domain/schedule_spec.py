@@ -29,6 +29,15 @@ class MisfirePolicy(StrEnum):
     CATCH_UP_LIMITED = "CATCH_UP_LIMITED"  # the latest `catchup_limit` of them
 
 
+def document_002_misfire(kind: ScheduleKind, every: timedelta | None) -> tuple[MisfirePolicy, timedelta]:
+    """Document 002 §5, where a schedule of its contract says nothing: what is late is not made up for. A `cron`, which that
+    document only announces, runs once for the whole delay. The policy, and from when on an instant is late."""
+    if kind is ScheduleKind.CRON:
+        return MisfirePolicy.FIRE_NOW, timedelta(minutes=1)
+    second = timedelta(seconds=1)
+    return MisfirePolicy.SKIP, second if every is None else min(second, every / 2)
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
     """Valid by construction: InvalidInput names the field that is not. Datetimes become UTC, cron six fields."""

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from tests.contract.api.witness import Target, Witness
+from tests.prepared import prepare
 from tests.process.conftest import COMMAND, Serving, environment
 from tests.servers.base import Address
 
@@ -76,13 +77,16 @@ def serving(folder: Path, database_url: str, settings: Mapping[str, str]) -> Ite
 def empty_database(back_end: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a new, empty store."""
     if back_end == "sqlite":
-        yield f"sqlite:///{folder / 'ksana.db'}"
+        url = f"sqlite:///{folder / 'ksana.db'}"
+        prepare(url)  # or else every server would migrate, which takes it longer than to start
+        yield url
     elif back_end == "json":
         yield f"json://{folder / 'jobs.json'}"
     else:
         server: Address = request.getfixturevalue(SERVERS[back_end])
         url = server.create_database()
         try:
+            prepare(url)
             yield url
         finally:
             server.drop_database(url)

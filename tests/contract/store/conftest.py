@@ -10,10 +10,11 @@ import pytest
 from ksana.store.jsonfile import open_json_store
 from ksana.store.jsonfile.paths import scratch_folder
 from ksana.store.requests import JobFilter, PageRequest, StoreOptions
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import open_store
 from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.world import World
+from tests.prepared import prepare
 
 BACK_ENDS = [
     pytest.param("sqlite", id="sqlite"),
@@ -77,7 +78,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def store(url: str, json_file: Path | None, clock: FakeClock) -> AsyncIterator[SqlStore]:
     if json_file is None:
-        migrate.upgrade(url, OPTIONS)
+        prepare(url)
         opened = open_store(url, options=OPTIONS, clock=clock)
     else:
         opened = open_json_store(f"json://{json_file}", options=OPTIONS, clock=clock)

@@ -12,10 +12,11 @@ from ksana.domain.execution import Claim
 from ksana.domain.job import Job
 from ksana.domain.states import HOLDS_SLOT, ExecutionStatus
 from ksana.store.requests import ClaimRequest
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import open_store
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
 from tests.contract.store.world import ANNA, World, claim_of
+from tests.prepared import prepare
 
 LIMIT = 2
 QUEUES = count(1)
@@ -112,7 +113,7 @@ async def play(worlds: list[World], plan: list[list[tuple[str, int, int]]]) -> N
 
 
 def test_whatever_the_order_of_things_the_invariants_hold(url: str, back_end: str) -> None:
-    migrate.upgrade(url, OPTIONS)
+    prepare(url)
     clock = FakeClock()
     # On SQLite, where there can be only one instance, it is the same one twice.
     stores = [open_store(url, options=OPTIONS, clock=clock) for _ in range(1 if back_end == "sqlite" else 2)]

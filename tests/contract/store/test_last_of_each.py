@@ -134,7 +134,7 @@ async def test_a_schedule_may_be_over_before_it_is_made(world: World) -> None:
     passed = passed_over(spec, moment, world.clock.now(), "once_missed")
     schedule = await world.store.create_schedule(job.id, NewSchedule("over", spec, None, passed=passed), ANNA)
     assert schedule.status is ScheduleStatus.FINISHED
-    assert [row.outcome for row in await world.ledger(schedule)] == [OccurrenceOutcome.SKIPPED]
+    assert [row.outcome for row in await world.ledger(schedule)] == [OccurrenceOutcome.MISSED]
 
 
 async def test_every_definition_a_schedule_had_is_known_to_an_audit(world: World) -> None:

@@ -1,8 +1,5 @@
 """The contracts of jobs and schedules on a real store, with a clock that tests move and a client without a network."""
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +12,7 @@ import httpx2
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from tests.clock import FakeClock
+from tests.prepared import prepare
 
 from ksana.api.app import ApiOptions, create_app
 from ksana.api.contracts.ksana import ksana_contract
@@ -35,7 +33,7 @@ from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.http_config import checked_config
 from ksana.settings import Settings
 from ksana.store.requests import ClaimRequest, Ending, NewInstance, StoreOptions
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import open_store
 from ksana.store.sql.store import SqlStore
 from ksana.telemetry import Metrics
 
@@ -132,7 +130,7 @@ def refusal(answer: httpx2.Response) -> tuple[int, str, str]:
 
 @asynccontextmanager
 async def benched(folder: Path, clock: FakeClock) -> AsyncIterator[Bench]:
-    shutil.copyfile(_migrated(), folder / "ksana.db")
+    prepare(f"sqlite:///{folder / 'ksana.db'}")
     store = open_store(f"sqlite:///{folder / 'ksana.db'}", options=OPTIONS, clock=clock)
     bench = Bench(store, clock)
     current, app = _application()
@@ -163,15 +161,6 @@ def _application() -> tuple[_Current, FastAPI]:
     services = cast("Services", current)
     contracts = [ksana_contract(services), schedules_contract(services)]
     return current, create_app(probe=_well, metrics=Metrics(), options=ApiOptions(contracts=contracts))
-
-
-@cache
-def _migrated() -> Path:
-    """An empty database, made once: a copy costs less than to make another."""
-    file = Path(tempfile.mkdtemp(prefix="ksana-bench-")) / "ksana.db"
-    atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
-    migrate.upgrade(f"sqlite:///{file}", OPTIONS)
-    return file
 
 
 async def _well() -> Health:

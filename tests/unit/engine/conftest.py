@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest_asyncio
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
+from tests.prepared import prepare
 from tests.unit.engine.simulation import Simulation
 
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import open_store
 
 
 @asynccontextmanager
 async def simulated(directory: Path) -> AsyncIterator[Simulation]:
     url, clock = f"sqlite:///{directory / 'ksana.db'}", FakeClock()
-    migrate.upgrade(url, OPTIONS)
+    prepare(url)
     store = open_store(url, options=OPTIONS, clock=clock)
     simulation = Simulation(store, clock)
     await simulation.join()

@@ -11,7 +11,7 @@ from ksana.api.times import rfc3339
 from ksana.domain.durations import format_duration
 from ksana.domain.execution import Execution
 from ksana.domain.ledger import Occurrence
-from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
+from ksana.domain.schedule import ScheduleKind, ScheduleSpec, document_002_misfire
 from ksana.domain.states import (
     KSANA_LAST_STATUS_NAMES,
     KSANA_OCCURRENCE_NAMES,
@@ -21,7 +21,6 @@ from ksana.domain.states import (
 )
 from ksana.engine.queries import JobView
 
-_SECOND = timedelta(seconds=1)
 _PARTS = (
     "kind",
     "run_at",
@@ -43,11 +42,7 @@ _ALWAYS = {
 
 
 def _defaults(kind: ScheduleKind, every: timedelta | None) -> Defaults:
-    """§5: what is late is not made up for. A `cron`, which the document only announces, runs once for the whole delay."""
-    if kind is ScheduleKind.CRON:
-        return Defaults()
-    grace = _SECOND if every is None else min(_SECOND, every / 2)
-    return Defaults(MisfirePolicy.SKIP, grace)
+    return Defaults(*document_002_misfire(kind, every))
 
 
 KSANA_WORDING = Wording(

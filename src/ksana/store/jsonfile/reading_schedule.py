@@ -8,7 +8,14 @@ import orjson
 
 from ksana.domain.clock import EPOCH, from_micros, to_micros
 from ksana.domain.ids import new_key
-from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec, fire_time, next_instant
+from ksana.domain.schedule import (
+    MisfirePolicy,
+    ScheduleKind,
+    ScheduleSpec,
+    document_002_misfire,
+    fire_time,
+    next_instant,
+)
 from ksana.domain.states import OccurrenceOutcome, ScheduleStatus
 from ksana.store.jsonfile import reading
 from ksana.store.jsonfile.reading import Fields, Ids
@@ -92,6 +99,9 @@ def _edited(row: Fields, spec: Fields, told: Fields, moment: Moment, *, enabled:
 def _new(plain: Fields, raw: Fields, moment: Moment) -> Fields:
     """One that document 002 speaks of and Ksana has not seen yet."""
     spec = _DEFAULTS | _said(plain)
+    every = None if spec["every"] is None else from_micros(spec["every"]) - EPOCH
+    policy, grace = document_002_misfire(spec["kind"], every)
+    spec |= {"misfire": policy, "misfire_grace": to_micros(EPOCH + grace)}
     if spec["kind"] == ScheduleKind.EVERY and spec["start_at"] is None:
         spec |= {"anchor": instant_micros(raw.get("next_run_at")) or moment.written or moment.now}
     now = from_micros(moment.now)

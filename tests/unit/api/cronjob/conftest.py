@@ -1,6 +1,5 @@
 """The CronJob contract over a real store on a file, with the real executor's checks, and a client without a network."""
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from tests.clock import FakeClock
 from tests.contract.store.world import World, claim_of
+from tests.prepared import prepare
 
 from ksana.api.app import ApiOptions, create_app
 from ksana.api.contracts.cronjob import cronjob_contract
@@ -29,7 +29,7 @@ from ksana.executors.http import HttpExecutor
 from ksana.executors.registry import Executors
 from ksana.settings import Settings
 from ksana.store.requests import NewCallback, StoreOptions
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import open_store
 from ksana.store.sql.store import SqlStore
 from ksana.telemetry import Metrics
 
@@ -80,18 +80,11 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated file to copy: migrating takes longer than most tests."""
-    path = tmp_path_factory.mktemp("cronjob") / "ksana.db"
-    migrate.upgrade(f"sqlite:///{path}", OPTIONS)
-    return path
-
-
 @pytest.fixture
-async def store(empty_database: Path, tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    path = shutil.copy(empty_database, tmp_path / "ksana.db")
-    opened = open_store(f"sqlite:///{path}", options=OPTIONS, clock=clock)
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
+    url = f"sqlite:///{tmp_path / 'ksana.db'}"
+    prepare(url)
+    opened = open_store(url, options=OPTIONS, clock=clock)
     yield opened
     await opened.close()
 
