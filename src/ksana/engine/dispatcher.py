@@ -9,6 +9,9 @@ from ksana.engine.workers import Workers
 from ksana.store.base import Store
 from ksana.store.requests import ClaimRequest
 
+GATHERING = timedelta(milliseconds=5)
+"""How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
+
 
 @dataclass(frozen=True, slots=True)
 class DispatcherOptions:
@@ -32,6 +35,7 @@ class Dispatcher:
         self._options = options
         self._told = True
         self._backlog = False
+        self._free_since: datetime | None = None
 
     def expect_work(self) -> None:
         """There is something to claim: no need to ask first."""
@@ -44,7 +48,10 @@ class Dispatcher:
     async def run_once(self, now: datetime) -> Round:
         owner = self._owner()
         if owner is None or self._workers.free <= 0:
+            self._free_since = None
             return Round()  # the end of a run wakes us
+        if self._backlog and (wait_until := self._gathering(now)) is not None:
+            return Round(0, wait_until)
         if not self._told:
             # Asking takes no lock and writes nothing: an idle instance costs its database next to nothing.
             ready_at = await self._store.next_ready_at(self._options.queues)
@@ -56,5 +63,14 @@ class Dispatcher:
         for each in claimed:
             self._workers.start(each)
         self._backlog = len(claimed) == room
+        self._free_since = None
         # With room left, one more look tells when the next will be ready; else the end of a run wakes us.
         return Round(len(claimed), None if self._backlog else now)
+
+    def _gathering(self, now: datetime) -> datetime | None:
+        """Until when to wait for more places to be free; None: claim now. One claim costs little more for many than for one."""
+        if self._free_since is None or now < self._free_since:
+            self._free_since = now
+        if 2 * self._workers.free >= self._workers.size or now - self._free_since >= GATHERING:
+            return None
+        return self._free_since + GATHERING

@@ -12,7 +12,7 @@ from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
 from ksana.engine.loop import Loop
 from ksana.engine.measures import Measures
 from ksana.engine.membership import Membership
-from ksana.engine.runner import CallbackOptions, ExecutorSource, Result, Runner
+from ksana.engine.runner import CallbackOptions, ExecutorSource, Runner
 from ksana.engine.scheduler import Scheduler, SchedulerOptions
 from ksana.engine.signals import Signals
 from ksana.engine.upkeep import Deadlines, Recovery, Retention, RetentionOptions, Watch
@@ -59,7 +59,8 @@ class Engine:
             Loop(Retention(store, options.retention), clock),
         ]
         self._clock = clock
-        self.workers.on_end = self._ended
+        self.workers.on_end = lambda _: self._room()
+        self.workers.on_free = self._room
         signals.on_schedules_changed(self._schedules_changed)
         signals.on_work(self._work)
         signals.on_canceled(self.workers.cancel)
@@ -99,7 +100,7 @@ class Engine:
         self.dispatcher.expect_work()
         self._dispatching.wake()
 
-    def _ended(self, _: Result) -> None:
-        """A place is free, and the job's next queued run may have been let in."""
+    def _room(self) -> None:
+        """A place is free, or the job's next queued run may have been let in."""
         self.dispatcher.expect_room()
         self._dispatching.wake()

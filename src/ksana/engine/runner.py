@@ -72,8 +72,9 @@ class Runner:
         self._callback = callback
         self._measures = measures
 
-    async def run(self, claimed: Claimed) -> Result:
-        """The whole way. Raises only CancelledError, and then has written nothing."""
+    async def run(self, claimed: Claimed, executed: Callable[[], None]) -> Result:
+        """The whole way; `executed` is called when the work is done and only its result is still to be written. Raises only
+        CancelledError, and then has written nothing."""
         began, at = self._clock.monotonic(), self._clock.now()
         planned = claimed.execution.planned_for or claimed.execution.created_at
         self._measures.started(claimed, (at - planned).total_seconds())
@@ -81,6 +82,7 @@ class Runner:
         if context is None:
             return FENCED
         outcome = await self._executed(context)
+        executed()
         seconds = self._clock.monotonic() - began
         result = await self._settled(claimed, outcome)
         self._account(claimed, outcome, result, seconds)

@@ -26,17 +26,21 @@ class Workers:
         self._runner = runner
         self._store = store
         self._clock = clock
-        self._size = size
+        self.size = size
         self._measures = measures
         self._tasks: dict[Claim, asyncio.Task[None]] = {}
         self._claimed: dict[Claim, Claimed] = {}
+        self._executing: set[Claim] = set()
         self._handing_back = False
         self.on_end: Callable[[Result], None] = _ignored
-        """Told whenever one is over, and so a place free."""
+        """Told whenever one is over, and so its job's next may be let in."""
+        self.on_free: Callable[[], None] = _nothing
+        """Told whenever a place is free."""
 
     @property
     def free(self) -> int:
-        return self._size - len(self._tasks)
+        """Places for more work. Who has done its work and waits for the commit of its result takes none."""
+        return self.size - len(self._executing)
 
     @property
     def claims(self) -> list[Claim]:
@@ -45,8 +49,9 @@ class Workers:
     def start(self, claimed: Claimed) -> None:
         claim = claim_of(claimed)
         self._claimed[claim] = claimed
+        self._executing.add(claim)
         self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
-        self._measures.running(len(self._tasks))
+        self._measures.running(len(self._executing))
 
     def cancel(self, execution_id: int) -> None:
         """Stops the work on it, if it is here. The store has been told already."""
@@ -79,7 +84,7 @@ class Workers:
     async def _work(self, claim: Claim, claimed: Claimed) -> None:
         result = FENCED
         try:
-            result = await self._runner.run(claimed)
+            result = await self._runner.run(claimed, lambda: self._executed(claim))
         except asyncio.CancelledError:
             if self._handing_back and claim in self._claimed:
                 await self._hand_back(claimed)
@@ -88,9 +93,15 @@ class Workers:
             await self._give_up(claimed, error)
         finally:
             self._claimed.pop(claim, None)
+            self._executing.discard(claim)
             self._tasks.pop(claim, None)
-            self._measures.running(len(self._tasks))
+            self._measures.running(len(self._executing))
             self.on_end(result)
+
+    def _executed(self, claim: Claim) -> None:
+        self._executing.discard(claim)
+        self._measures.running(len(self._executing))
+        self.on_free()
 
     async def _hand_back(self, claimed: Claimed) -> None:
         """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""
@@ -120,3 +131,7 @@ class Workers:
 
 def _ignored(_: Result) -> None:
     """Nobody wants to know."""
+
+
+def _nothing() -> None:
+    """Nor here."""

@@ -86,6 +86,11 @@ class Targets:
             self.active[job_id] = self.active.get(job_id, 0) + 1
         return refused
 
+    def full(self, job_id: int) -> bool:
+        """Whether the one that was let in last has to wait for another to end."""
+        job = self.jobs[job_id]
+        return bool(job.concurrency == ConcurrencyPolicy.QUEUE and self.active.get(job_id, 0) > job.max_concurrency)
+
 
 def limits_of(job: Row[Any]) -> Limits:
     return Limits(ConcurrencyPolicy(job.concurrency), job.max_concurrency, job.queue_limit)

@@ -53,6 +53,9 @@ class _Writing:
     """The rows of one transaction, gathered over all its firings."""
 
     now: int
+    alone: bool
+    """Nobody else writes to this database: what a job has no room for can be queued at once, and not only by the claim that
+    meets it, because no run can end between our count and our commit."""
     executions: list[tuple[Any, ...]] = field(default_factory=list)
     planned: list[tuple[int, int, str | None]] = field(default_factory=list)
     """For each of `executions`: its schedule, its instant, and why it is skipped if it is."""
@@ -64,6 +67,8 @@ class _Writing:
         reason = None if refused is None else refused.reason
         job = wanted.jobs.get(schedule.job_id)
         status = ExecutionStatus.SCHEDULED if reason is None else ExecutionStatus.SKIPPED
+        if reason is None and self.alone and wanted.full(schedule.job_id):
+            status = ExecutionStatus.QUEUED
         self.planned.append((schedule.id, planned_for, reason))
         self.executions.append(
             (
@@ -73,12 +78,12 @@ class _Writing:
                 Trigger.SCHEDULE,
                 job.worker_queue if job is not None else "default",
                 status,
-                planned_for if reason is None else None,
+                planned_for if status is ExecutionStatus.SCHEDULED else None,
                 0,
                 0,
                 0,
                 schedule.input,
-                reason,
+                "concurrency_limit" if status is ExecutionStatus.QUEUED else reason,
                 None,
                 self.now,
                 None if reason is None else self.now,
@@ -93,7 +98,7 @@ class _Writing:
 def fire(tx: Tx, rounds: list[Round]) -> list[list[Fired] | KsanaError]:
     due = _lock_due(tx, rounds)
     wanted = targets(tx, {row.job_id for row in due.values()})
-    writing = _Writing(max(to_micros(round_.now) for round_ in rounds))
+    writing = _Writing(max(to_micros(round_.now) for round_ in rounds), alone=not tx.dialect.shared)
     # Taken out, so that a second firing of the same schedule, in this round or another at once, comes too late.
     found = [[(firing, due.pop(_fence(firing), None)) for firing in round_.firings] for round_ in rounds]
     mine = {firing.schedule_id: (firing, row) for pairs in found for firing, row in pairs if row is not None}
