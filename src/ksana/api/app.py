@@ -7,7 +7,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 
 from ksana import __version__
-from ksana.api import docs, errors
+from ksana.api import docs, errors, openapi
 from ksana.api.errors import Problems, Translation
 from ksana.api.middleware import MAX_BODY, AnswersHead, Bounded, Guarded, Observed
 from ksana.api.system import Probe, Refresh, system_router
@@ -60,4 +60,5 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
     app.include_router(system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics))
     for contract in options.contracts:
         app.include_router(contract.router)
+    openapi.install(app)
     return app

@@ -145,12 +145,15 @@ _TOLD = {
 }
 
 
-def validation_problem(error: RequestValidationError) -> Problem:
+def validation_problem(error: RequestValidationError, content_type: str | None = None) -> Problem:
     """`details.field` is the first part that is wrong, `details.errors` all of them, up to twenty."""
     found = error.errors()
+    if _not_sent_as_json(found, content_type):
+        told = [{"field": "body", "message": _SEND_JSON}]
+        return Problem(400, InvalidInput.code, f"body: {_SEND_JSON}", details={"field": "body", "errors": told})
     if any(each["type"] == "json_invalid" for each in found):
         return Problem(400, "JSON_PARSE_ERROR", f"the body is not JSON: {_json_reason(found[0])}")
-    errors = [{"field": _field(each["loc"]), "message": each["msg"]} for each in found[:MAX_ERRORS_SHOWN]]
+    errors = [{"field": _field(each["loc"]), "message": _told(each)} for each in found[:MAX_ERRORS_SHOWN]]
     first = errors[0] if errors else {"field": "body", "message": "is not valid"}
     return Problem(
         400,
@@ -158,6 +161,20 @@ def validation_problem(error: RequestValidationError) -> Problem:
         f"{first['field']}: {first['message']}",
         details={"field": first["field"], "errors": errors},
     )
+
+
+_SEND_JSON = "must be JSON, sent with the header Content-Type: application/json"
+_PLAIN = {"missing": "is required", "extra_forbidden": "there is no such field"}
+
+
+def _not_sent_as_json(found: Sequence[Mapping[str, Any]], content_type: str | None) -> bool:
+    unread = any(tuple(each["loc"]) == ("body",) and isinstance(each.get("input"), str | bytes) for each in found)
+    return unread and "json" not in (content_type or "").lower()
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    """pydantic's words, but for the two that everybody meets."""
+    return _PLAIN.get(str(error["type"]), str(error["msg"]))
 
 
 def _json_reason(error: Mapping[str, Any]) -> str:
@@ -191,7 +208,7 @@ def install(app: FastAPI, problems: Problems) -> None:
 
     async def on_validation_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
-        return answer(request, validation_problem(error))
+        return answer(request, validation_problem(error, request.headers.get("content-type")))
 
     app.add_exception_handler(KsanaError, on_ksana_error)
     app.add_exception_handler(HTTPException, on_http_error)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,11 @@ def audit(
     if end < begin:
         raise InvalidInput("--to", "is before --from")
     report = asyncio.run(audit_store(loaded, clock, begin, end))
+    if report.since > begin:
+        print(
+            f"ksana: the ledger is kept since {report.since.isoformat()}: what was planned before is not judged",
+            file=sys.stderr,
+        )
     print(json.dumps(as_document(report)) if as_json else as_text(report))
     return 0 if report.tally.sound else 1
 

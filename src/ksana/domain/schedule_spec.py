@@ -121,9 +121,9 @@ def _check_bounds(spec: ScheduleSpec) -> None:
         if value is not None and not EARLIEST <= value <= LATEST:
             raise InvalidInput(field, f"must lie between the years {EARLIEST.year} and {LATEST.year}")
     if spec.start_at and spec.end_at and spec.end_at < spec.start_at:
-        raise InvalidInput("end_at", "is before start_at")
+        raise InvalidInput("end_at", "is before its start")
     if spec.run_at and spec.start_at and spec.run_at < spec.start_at:
-        raise InvalidInput("run_at", "is before start_at")
+        raise InvalidInput("run_at", "is before its start")
     if spec.run_at and spec.end_at and spec.run_at > spec.end_at:
         raise InvalidInput("run_at", "is after end_at")
 

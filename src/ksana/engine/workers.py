@@ -111,6 +111,7 @@ class Workers:
                 await self._store.fail(Ending(claim, now, error=STOPPED))
             else:
                 await self._store.hand_back(claim, now)
+            log().info("handed back", action="run.handed_back", run_id=claim.execution_id, job=claimed.job.spec.name)
         except KsanaError as error:
             log().warning(
                 "not handed back; recovery will",

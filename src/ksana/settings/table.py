@@ -57,7 +57,7 @@ class DatabaseSettings:
     url: str = setting(
         DATABASE_URL,
         "",
-        "`sqlite:///path`, `postgresql://user:password@host/name` or `mysql://user:password@host/name`.",
+        "`sqlite:///path`, `postgresql://user:password@host/name`, `mysql://user:password@host/name` or `json://path`.",
         flag="--database-url",
         also={"mysql.dsn": GO_DSN},
         secret=True,

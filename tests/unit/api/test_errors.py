@@ -118,3 +118,9 @@ async def test_a_contract_shows_the_problems_of_its_paths_in_its_own_words(bench
         assert answer.json()["code"] == answer.json()["error"] == "GONE_ASTRAY"
         assert (await client.get("/sample/thingsome")).json()["code"] == "OTHER"
         assert (await client.get("/samples")).json()["code"] == "NOT_FOUND"
+
+
+async def test_a_body_that_is_not_sent_as_json_is_told_how_to_send_it(client: httpx2.AsyncClient) -> None:
+    answer = await client.post("/sample/things", content='{"name": "x"}', headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 400
+    assert "Content-Type: application/json" in answer.json()["message"]

@@ -6,14 +6,15 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ksana.domain.clock import Clock
-from ksana.domain.errors import NotFound, VersionMismatch
+from ksana.domain.errors import NotFound
 from ksana.domain.events import Actor
 from ksana.domain.execution import Trigger
 from ksana.domain.ids import checked_key, new_key
-from ksana.domain.job import JobSpec
+from ksana.domain.job import Job, JobSpec
 from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec, SkippedRange, next_instant, passed_over
 from ksana.domain.states import OccurrenceOutcome, ScheduleStatus
+from ksana.engine.commands.anew import until_it_fits
 from ksana.engine.queries import JobView, Queries
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
@@ -28,9 +29,6 @@ from ksana.store.requests import (
     ScheduleChange,
     ScheduleStep,
 )
-
-TRIES = 5
-"""How often a change is worked out again because somebody else's came first."""
 
 
 class Checks(Protocol):
@@ -93,37 +91,34 @@ class JobCommands:
 
     async def change(self, job_id: int, edit: JobEdit, actor: Actor) -> JobView:
         """All of it or nothing. InvalidInput, NotFound, NameTaken, VersionMismatch."""
-        spec = self._checked(edit.spec)
-        for last_try in (*(False,) * (TRIES - 1), True):
+        checked = replace(edit, spec=self._checked(edit.spec))
+
+        async def attempt() -> Job:
             view = await self._queries.job(job_id)
-            steps = schedule_steps(view, replace(edit, spec=spec), self._clock.now(), actor)
-            change = JobChange(job_id, spec, edit.expected_version, actor, steps)
-            try:
-                job = await self._store.change_job(change)
-            except VersionMismatch as error:
-                # A schedule that fired or changed meanwhile; the job's own version is the caller's business.
-                if last_try or error.kind != "schedule":
-                    raise
-                continue
-            changed_view = await self._queries.of(job)
-            self._signals.schedules_changed(changed_view.schedules)
-            self._signals.work()
-            return changed_view
-        raise AssertionError("unreachable")
+            steps = schedule_steps(view, checked, self._clock.now(), actor)
+            return await self._store.change_job(JobChange(job_id, checked.spec, edit.expected_version, actor, steps))
+
+        # A schedule that fired or changed meanwhile is ours to look at again; the job's own version is the caller's business.
+        job = await until_it_fits(attempt, lambda error: error.kind == "schedule")
+        view = await self._queries.of(job)
+        self._signals.schedules_changed(view.schedules)
+        self._signals.work()
+        return view
 
     async def amend(self, job_id: int, amendment: Callable[[JobView], JobEdit], actor: Actor) -> JobView:
         """A change that follows from what the job is; worked out anew if somebody else changes it first. As `change`; an edit
         with a version of its own is tried once."""
-        for last_try in (*(False,) * (TRIES - 1), True):
+        given: int | None = None
+
+        async def attempt() -> JobView:
+            nonlocal given
             view = await self._queries.job(job_id)
             edit = amendment(view)
-            mine = edit if edit.expected_version is not None else replace(edit, expected_version=view.job.version)
-            try:
-                return await self.change(job_id, mine, actor)
-            except VersionMismatch:
-                if last_try or mine is edit:
-                    raise
-        raise AssertionError("unreachable")
+            given = edit.expected_version
+            fenced = edit if given is not None else replace(edit, expected_version=view.job.version)
+            return await self.change(job_id, fenced, actor)
+
+        return await until_it_fits(attempt, lambda _: given is None)
 
     async def switch(self, job_id: int, actor: Actor, *, enabled: bool) -> JobView:
         """Enabled, its schedule goes on from now; disabled, it pauses, and what passes is recorded. NotFound."""

@@ -9,7 +9,8 @@ from ksana.domain.errors import NotFound, VersionMismatch
 from ksana.domain.events import Actor
 from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import ScheduleSpec
-from ksana.engine.commands.jobs import TRIES, ScheduleDraft, changed, new_schedule, resumption
+from ksana.engine.commands.anew import until_it_fits
+from ksana.engine.commands.jobs import ScheduleDraft, changed, new_schedule, resumption
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
 
@@ -42,52 +43,45 @@ class ScheduleCommands:
         job = await self._store.job(job_id)
         draft = ScheduleDraft(spec, inputs or {})
         new = new_schedule(draft, self._clock.now(), paused=paused or not job.spec.enabled)
-        schedule = await self._store.create_schedule(job_id, new, actor)
-        self._signals.schedules_changed([schedule])
-        return schedule
+        return self._told(await self._store.create_schedule(job_id, new, actor))
 
     async def amend(self, key: str, amendment: Callable[[Schedule], ScheduleEdit], actor: Actor) -> Schedule:
         """A change that follows from what the schedule is; worked out anew if somebody else changes it first. NotFound,
         VersionMismatch if the edit's `expected_version` is no longer its version."""
-        for last_try in (*(False,) * (TRIES - 1), True):
+        given: int | None = None
+
+        async def attempt() -> Schedule:
+            nonlocal given
             schedule = await self._store.schedule_by_key(key)
             edit = amendment(schedule)
-            wanted = edit.expected_version
-            if wanted not in {None, schedule.version}:
-                raise VersionMismatch("schedule", key, expected=wanted or 0, actual=schedule.version)
+            given = edit.expected_version
+            if given not in {None, schedule.version}:
+                raise VersionMismatch("schedule", key, expected=given or 0, actual=schedule.version)
             if edit.spec == schedule.spec and edit.inputs in (None, schedule.input):
                 return schedule
             change = replace(changed(schedule, edit.spec, self._clock.now(), actor), input=edit.inputs)
-            try:
-                done = await self._store.change_schedule(change)
-            except VersionMismatch:
-                if last_try:
-                    raise
-                continue
-            self._signals.schedules_changed([done])
-            return done
-        raise AssertionError("unreachable")
+            return await self._store.change_schedule(change)
+
+        return self._told(await until_it_fits(attempt, lambda _: given is None))
 
     async def pause(self, key: str, actor: Actor) -> Schedule:
         """NotFound."""
         schedule = await self._store.schedule_by_key(key)
-        paused = await self._store.pause_schedule(schedule.id, actor)
-        self._signals.schedules_changed([paused])
-        return paused
+        return self._told(await self._store.pause_schedule(schedule.id, actor))
 
     async def resume(self, key: str, actor: Actor) -> Schedule:
         """It goes on with the first instant after now; what passed is recorded. NotFound."""
-        for last_try in (*(False,) * (TRIES - 1), True):
+
+        async def attempt() -> Schedule:
             schedule = await self._store.schedule_by_key(key)
-            try:
-                done = await self._store.resume_schedule(resumption(schedule, schedule.spec, self._clock.now(), actor))
-            except VersionMismatch:
-                if last_try:
-                    raise
-                continue
-            self._signals.schedules_changed([done])
-            return done
-        raise AssertionError("unreachable")
+            going_on = resumption(schedule, schedule.spec, self._clock.now(), actor)
+            return await self._store.resume_schedule(going_on)
+
+        return self._told(await until_it_fits(attempt))
+
+    def _told(self, schedule: Schedule) -> Schedule:
+        self._signals.schedules_changed([schedule])
+        return schedule
 
     async def delete(self, key: str, actor: Actor) -> None:
         """NotFound."""

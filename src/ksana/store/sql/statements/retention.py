@@ -99,8 +99,12 @@ def _remove_runs(tx: Tx, ids: list[int]) -> None:
 
 def _remove_instants(tx: Tx, schedule_id: int, before: int, limit: int) -> int:
     ledger = schema.occurrences.c
-    old = select(ledger.planned_for).where(ledger.schedule_id == schedule_id, ledger.planned_for < before)
-    planned = _ids(tx, old.order_by(ledger.planned_for).limit(limit))
+    # Both: a row about an instant long ago, that was written just now, is still news.
+    old = select(ledger.planned_for, ledger.recorded_at).where(
+        ledger.schedule_id == schedule_id, ledger.planned_for < before
+    )
+    rows = tx.core(old.order_by(ledger.planned_for).limit(limit))
+    planned = [row.planned_for for row in rows if row.recorded_at < before]
     return (
         _delete(tx, schema.occurrences, ledger.schedule_id == schedule_id, ledger.planned_for.in_(planned))
         if planned

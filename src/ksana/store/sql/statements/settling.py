@@ -225,7 +225,8 @@ def _moved(row: Row[Any], settlement: Settlement) -> Moved:
         ready_at=ready_at,
         deadline_at=codec.micros(settlement.deadline_at),
         attempt=row.attempt - 1 if handed_back else None,
-        error=settlement.ending.error,
+        # That an instance stopped is told with the attempt; the run itself has not failed.
+        error=None if handed_back else settlement.ending.error,
         output=settlement.ending.output,
     )
 
