@@ -3,15 +3,22 @@
 import argparse
 import sys
 
-from bench import store
+from bench import every_second, store
 from bench.report import table
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--executions", type=int, default=1_000_000, help="how long a history to claim from")
+    parser.add_argument("--tasks", type=int, default=1_000, help="how many tasks fire each second")
+    parser.add_argument("--seconds", type=int, default=30, help="for how long")
+    parser.add_argument("--only", choices=["store", "every-second"], help="one part alone")
     chosen = parser.parse_args()
-    lines = store.measure(chosen.executions)
+    lines = []
+    if chosen.only != "every-second":
+        lines += store.measure(chosen.executions)
+    if chosen.only != "store":
+        lines += every_second.measure(chosen.tasks, chosen.seconds)
     print(table(lines))
     return 1 if any(line.kept is False for line in lines) else 0
 
