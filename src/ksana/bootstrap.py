@@ -35,7 +35,7 @@ from ksana.engine.scheduler import SchedulerOptions
 from ksana.engine.signals import Signals
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.executors.egress_policy import EgressPolicy
-from ksana.executors.http import HttpExecutor, HttpOptions
+from ksana.executors.http import MAX_READ, HttpExecutor, HttpOptions
 from ksana.executors.registry import Executors
 from ksana.settings import Loaded, Settings, endpoint
 from ksana.store.base import Store
@@ -143,7 +143,12 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
 def _executors(settings: Settings) -> Executors:
     executor = settings.executor
     policy = EgressPolicy.parse(executor.egress, executor.egress_allow, field="executor.egress_allow")
-    options = HttpOptions(policy=policy, connect_timeout=executor.connect_timeout, max_kept=executor.response_kept)
+    options = HttpOptions(
+        policy=policy,
+        connect_timeout=executor.connect_timeout,
+        max_kept=executor.response_kept,
+        max_read=max(MAX_READ, executor.response_kept),
+    )
     return Executors([HttpExecutor(options)])
 
 

@@ -32,7 +32,7 @@ SECURITY_HEADERS = {
 }
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~\-]{0,63}")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-SECRET_BELOW = "/api/v1/callbacks/"  # noqa: S105 - a path
+SECRET_AFTER = "callbacks/"  # noqa: S105 - a part of a path
 _PROBES = frozenset({"/health", "/metrics", "/api/v1/healthz"})
 
 
@@ -55,8 +55,9 @@ def shown_path(scope: Scope, route: str) -> str:
     """The path for the log; the template instead where a part of the path is a secret."""
     if any("token" in name for name in scope.get("path_params", {})):
         return route
-    if str(scope.get("path", "")).startswith(SECRET_BELOW):  # also where nothing matched: a slash too many, say
-        return f"{SECRET_BELOW}…"
+    before, found, _ = str(scope.get("path", "")).partition(SECRET_AFTER)
+    if found:  # also where nothing matched: a slash too many, say
+        return f"{before[:MAX_PATH_SHOWN]}{SECRET_AFTER}…"
     return str(scope.get("path", ""))[:MAX_PATH_SHOWN]
 
 

@@ -50,12 +50,13 @@ class Engine:
         self.scheduler = Scheduler(store, clock, options.scheduler, signals, measures)
         self.dispatcher = Dispatcher(store, self.workers, lambda: self.membership.instance_id, DispatcherOptions(poll))
         self.recovery = Recovery(store, signals)
+        self.watch = Watch(store, self.workers, lambda: self.membership.instance_id)
         self._scheduling = Loop(self.scheduler, clock)
         self._dispatching = Loop(self.dispatcher, clock)
         self._upkeep = [
             Loop(self.recovery, clock),
             Loop(Deadlines(store, signals, measures, poll), clock),
-            Loop(Watch(store, self.workers), clock),
+            Loop(self.watch, clock),
             Loop(Retention(store, options.retention), clock),
         ]
         self._clock = clock

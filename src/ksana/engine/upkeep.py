@@ -1,9 +1,12 @@
 """The smaller services: work of the dead is recovered, deadlines expire, stolen work is stopped, old rows go."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ksana.domain.execution import Claim
 from ksana.domain.instance import HEARTBEAT
+from ksana.domain.states import ExecutionStatus
 from ksana.engine.loop import Round
 from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
@@ -13,6 +16,7 @@ from ksana.store.requests import Purged, PurgeRequest
 from ksana.telemetry import log
 
 AT_ONCE = 1_000
+_BY_CALLBACK = frozenset({ExecutionStatus.CALLBACK_SUCCESS, ExecutionStatus.FAILED, ExecutionStatus.RETRYING})
 
 
 class Recovery:
@@ -66,24 +70,47 @@ class Deadlines:
 
 
 class Watch:
-    """Work that is no longer ours, because somebody cancelled it elsewhere or took it over, is stopped."""
+    """Keeps what we do and what the store believes that we do the same: work that is no longer ours, because somebody
+    cancelled it elsewhere or took it over, is stopped; a claim that nobody here knows of, because its answer was lost, is
+    handed back."""
 
     name = "watch"
     interval = timedelta(seconds=2)
 
-    def __init__(self, store: Store, workers: Workers) -> None:
+    def __init__(self, store: Store, workers: Workers, owner: Callable[[], str | None]) -> None:
         self._store = store
         self._workers = workers
+        self._owner = owner
+        self._strays: frozenset[Claim] = frozenset()
 
-    async def run_once(self, now: datetime) -> Round:  # noqa: ARG002 - the port's
+    async def run_once(self, now: datetime) -> Round:
+        return Round(await self._stop_what_is_lost() + await self._hand_back_strays(now))
+
+    async def _stop_what_is_lost(self) -> int:
         claims = self._workers.claims
-        if not claims:
-            return Round()
-        mine = await self._store.still_mine(claims)
-        lost = [claim for claim in claims if claim not in mine]
+        mine = await self._store.still_mine(claims) if claims else frozenset()
+        lost = [claim for claim in claims if claim not in mine and not await self._reported(claim)]
         for claim in lost:
             self._workers.drop(claim)
-        return Round(len(lost))
+        return len(lost)
+
+    async def _reported(self, claim: Claim) -> bool:
+        """Ended by its own callback: the target is just about to answer, and is let."""
+        execution = await self._store.execution(claim.execution_id)
+        return execution.epoch == claim.epoch and execution.status in _BY_CALLBACK
+
+    async def _hand_back_strays(self, now: datetime) -> int:
+        """Only those seen twice: one that has just been claimed is not with the workers yet."""
+        owner = self._owner()
+        if owner is None:
+            return 0
+        owned = frozenset(await self._store.claims_of(owner, AT_ONCE))
+        strays = owned - frozenset(self._workers.claims)
+        again, self._strays = strays & self._strays, strays
+        for claim in again:
+            log().warning("a claim that nobody works on is handed back", action="run.stray", run_id=claim.execution_id)
+            await self._store.hand_back(claim, now)
+        return len(again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,4 +44,6 @@ class Window:
         return due
 
     def next_at(self) -> datetime | None:
+        while self._heap and self._known.get(self._heap[0][1]) is not self._heap[0][3]:
+            heapq.heappop(self._heap)  # out of date
         return self._heap[0][0] if self._heap else None

@@ -23,6 +23,7 @@ from ksana.executors.http_request import REDIRECTS, Sender, Unsendable, compose,
 from ksana.telemetry import log
 
 MAX_REDIRECTS = 3
+MAX_READ = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class HttpOptions:
     policy: EgressPolicy = field(default_factory=EgressPolicy)
     connect_timeout: timedelta = timedelta(seconds=10)
     """For a job that names none: from asking for a connection until it stands, TLS included."""
-    max_read: int = 10_000_000
+    max_read: int = MAX_READ
     """Bytes of an answer that are read; then the connection is closed."""
     max_kept: int = 1_000_000
     """Bytes of an answer, unpacked, that are kept, and up to which JSON becomes the output."""

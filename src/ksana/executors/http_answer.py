@@ -36,7 +36,7 @@ def settled(context: ExecutionContext, exchange: Exchange, *, now: datetime) -> 
     if 200 <= status < 300:
         if context.mode is ExecutionMode.ASYNC:
             return AwaitingCallback(within=context.job.spec.callback_timeout, evidence=evidence)
-        return Succeeded(output=_output(exchange), evidence=evidence)
+        return Succeeded(output=_output(exchange, evidence.response_body), evidence=evidence)
     retryable = status in _RETRYABLE or 500 <= status < 600
     retry_after = parse_retry_after(exchange.header("retry-after"), now=now) if retryable else None
     return Failed(f"answered {status}", retryable=retryable, retry_after=retry_after, evidence=evidence)
@@ -56,15 +56,14 @@ def parse_retry_after(value: str | None, *, now: datetime) -> timedelta | None:
     return max(until - now, timedelta(0))
 
 
-def _output(exchange: Exchange) -> Any:
-    """The JSON that came back, if it calls itself that, is, and was kept whole."""
+def _output(exchange: Exchange, shown: str | None) -> Any:
+    """The JSON that came back, if it calls itself that, is, and was kept whole; with secrets hidden, as it is shown."""
     kind = (exchange.header("content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         return None
-    text, whole = exchange.text()
-    if not whole or not text:
+    if not exchange.text()[1] or not shown:
         return None
     try:
-        return orjson.loads(text)
+        return orjson.loads(shown)
     except orjson.JSONDecodeError:
         return None

@@ -23,6 +23,7 @@ from ksana.executors.templates_filters import TemplateFailed
 
 MAX_BODY_BYTES = 1_000_000
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+CALLBACK_TOKEN = "X-Ksana-Callback-Token"  # noqa: S105 - the name of a header
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _NO_LENGTH = frozenset({"GET", "HEAD"})
@@ -95,6 +96,9 @@ def redirected(request: Outgoing, status: int, location: str, policy: EgressPoli
     except (InvalidInput, ValueError) as error:
         reason = error.reason if isinstance(error, InvalidInput) else "not a URL"
         raise Unsendable(f"answered {status} with a Location that cannot be followed: {reason}") from error
+    if _elsewhere(request.url, url) and CALLBACK_TOKEN in request.headers:
+        # Its body may hold the token too, and whoever has that can report.
+        raise Unsendable(f"answered {status} with a Location at another origin, which must not see the callback token")
     becomes_get = (status == 303 and request.method != "HEAD") or (status in {301, 302} and request.method == "POST")
     headers = {
         name: value
@@ -168,7 +172,7 @@ def _body_headers(method: str, body: bytes | None) -> dict[str, str]:
 
 
 def _callback_headers(grant: CallbackGrant | None) -> dict[str, str]:
-    return {"X-Ksana-Callback-Url": grant.url, "X-Ksana-Callback-Token": grant.token} if grant else {}
+    return {"X-Ksana-Callback-Url": grant.url, CALLBACK_TOKEN: grant.token} if grant else {}
 
 
 def _content_type(body: bytes) -> str:

@@ -82,7 +82,7 @@ class Definitions(Protocol):
 
     async def change_schedule(self, change: ScheduleChange) -> Schedule:
         """The whole new spec and cursor; a PARKED or FINISHED one becomes ACTIVE. A cursor that lies within what the ledger has
-        already is moved past it. NotFound, VersionMismatch."""
+        already is moved past it. NotFound, VersionMismatch (also if it has fired since its `basis`)."""
 
     async def pause_schedule(self, schedule_id: int, actor: Actor) -> Schedule:
         """ACTIVE, PARKED → PAUSED; one that is PAUSED or FINISHED stays so. NotFound."""
@@ -175,6 +175,9 @@ class Queue(Protocol):
 
     async def still_mine(self, claims: Sequence[Claim]) -> frozenset[Claim]:
         """Which of these are still RUNNING under that epoch: the others are to be stopped."""
+
+    async def claims_of(self, instance_id: str, limit: int) -> Sequence[Claim]:
+        """What this instance has RUNNING, as the store has it, by id."""
 
     async def open_callback(self, callback: NewCallback) -> bool:
         """Makes a token valid for the attempt under way; to be called before the request is sent. False: no longer yours."""

@@ -85,6 +85,15 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a change of a schedule was worked out from: the moment from which on it holds, and the cursor that was there. If
+    the schedule has fired since, the change must be worked out anew, or instants would fall between the two."""
+
+    at: datetime
+    next_planned_for: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewSchedule:
     key: str
     spec: ScheduleSpec
@@ -94,6 +103,8 @@ class NewSchedule:
     input: Mapping[str, Any] = field(default_factory=dict)
     passed: SkippedRange | None = None
     """Instants that were over when it was made, and are not run."""
+    at: datetime | None = None
+    """From when on it holds: its first instant is later. The time of the transaction unless it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,7 @@ class ScheduleChange:
     passed: tuple[SkippedRange, ...] = ()
     input: Mapping[str, Any] | None = None
     """What its runs are given from now on; None leaves that as it is."""
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,7 @@ class Resumption:
     next_planned_for: datetime | None
     passed: SkippedRange | None = None
     actor: Actor = SYSTEM
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)

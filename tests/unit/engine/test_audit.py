@@ -11,11 +11,12 @@ from tests.contract.store.world import ANNA, run_sql
 from tests.unit.engine.conftest import simulated
 from tests.unit.engine.simulation import Simulation
 
-from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.job import ConcurrencyPolicy, Job
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.engine.audit import Report, audit_ledger
 from ksana.engine.commands import JobEdit
 from ksana.engine.upkeep import RetentionOptions, purge_all
+from ksana.store.requests import JobChange
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -86,6 +87,60 @@ async def test_what_retention_removed_is_not_asked_for(sim: Simulation) -> None:
     assert purged.runs == purged.instants == 59
     report = await report_of(sim, start)
     assert (report.since, report.tally.planned, report.tally.lost) == (sim.clock.now() - HOUR, 61, 0)
+
+
+async def test_a_change_that_is_written_later_than_it_was_worked_out_loses_nothing(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = sim.clock.now()
+    view = await sim.job(sim.every(timedelta(milliseconds=100)))
+    real = sim.store.change_job
+
+    async def slow(change: JobChange) -> Job:
+        sim.clock.advance(timedelta(milliseconds=70))  # the commit takes its time
+        return await real(change)
+
+    monkeypatch.setattr(sim.store, "change_job", slow)
+    for number in range(30):
+        await sim.advance(timedelta(milliseconds=130))
+        period = timedelta(milliseconds=100 + 10 * (number % 3))
+        spec = ScheduleSpec(kind=ScheduleKind.EVERY, every=period, anchor=start)
+        await sim.jobs.change(view.job.id, JobEdit(view.job.spec, schedule=spec), ANNA)
+    await sim.advance(timedelta(seconds=1))
+    tally = (await report_of(sim, start)).tally
+    assert (tally.lost, tally.unplanned) == (0, 0)
+
+
+async def test_a_change_worked_out_before_a_fire_is_worked_out_anew(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = sim.clock.now()
+    view = await sim.job(sim.every(timedelta(seconds=1)))
+    await sim.settle()
+    real = sim.store.change_job
+    waited: list[bool] = []
+
+    async def overtaken(change: JobChange) -> Job:
+        if not waited:
+            waited.append(True)
+            await sim.advance(timedelta(seconds=3))
+        return await real(change)
+
+    monkeypatch.setattr(sim.store, "change_job", overtaken)
+    await sim.jobs.change(view.job.id, JobEdit(view.job.spec, schedule=sim.every(timedelta(seconds=2))), ANNA)
+    await sim.advance(timedelta(seconds=4))
+    tally = (await report_of(sim, start)).tally
+    assert (tally.ran, tally.lost, tally.unplanned) == (tally.planned, 0, 0)
+
+
+async def test_a_long_pause_that_reaches_into_what_is_kept_is_kept(sim: Simulation) -> None:
+    view = await sim.job(sim.every(HOUR))
+    await sim.jobs.switch(view.job.id, ANNA, enabled=False)
+    sim.clock.advance(40 * 24 * HOUR)
+    await sim.jobs.switch(view.job.id, ANNA, enabled=True)
+    await purge_all(sim.store, RetentionOptions(max_age=30 * 24 * HOUR), sim.clock.now())
+    tally = (await report_of(sim, sim.clock.now() - 20 * 24 * HOUR)).tally
+    assert (tally.lost, tally.skipped["paused"]) == (0, 481)
 
 
 STEPS = st.lists(

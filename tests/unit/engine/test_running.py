@@ -1,12 +1,15 @@
 """One execution from claim to end: outcomes, retries, callbacks, cancels, hand-backs, fences."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.store.world import ANNA
+from tests.contract.store.world import ANNA, run_sql
 from tests.unit.engine.simulation import Simulation
 
 from ksana.domain.errors import ConcurrencyLimit, NotFound, StoreUnavailable
@@ -15,8 +18,9 @@ from ksana.domain.outcome import AwaitingCallback, Evidence, Failed, Outcome, Su
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.states import AttemptStatus, ExecutionStatus
 from ksana.engine.commands import CallbackMessage, JobEdit
+from ksana.engine.queries import JobView
 from ksana.executors.base import ExecutionContext
-from ksana.store.requests import Ending
+from ksana.store.requests import ClaimRequest, Ending
 
 SECOND = timedelta(seconds=1)
 FIXED = RetryPolicy(max_attempts=3, delay=10 * SECOND)
@@ -363,3 +367,83 @@ async def test_what_a_dead_instance_ran_is_run_again_or_failed_by_the_jobs_rule(
     assert (await sim.store.execution(never)).status is S.FAILED
     attempts = await sim.store.attempts(again)
     assert [attempt.status for attempt in attempts] == [AttemptStatus.LOST, AttemptStatus.SUCCEEDED]
+
+
+async def test_a_claim_whose_answer_was_lost_is_handed_back_and_run(sim: Simulation) -> None:
+    view = await sim.job()
+    run = await sim.run(view.job)
+    await sim.store.claim(ClaimRequest(sim.instance, 1), sim.clock.now())  # and nobody hears of it
+    assert (await sim.engine.watch.run_once(sim.clock.now())).done == 0  # it may just be on its way to the workers
+    assert (await sim.engine.watch.run_once(sim.clock.now())).done == 1
+    await sim.settle()
+    ended = await sim.store.execution(run.id)
+    assert (ended.status, ended.attempt) == (S.SUCCESS, 1)
+
+
+async def test_the_watch_lets_a_request_end_whose_callback_came_first(sim: Simulation) -> None:
+    sim.target.held = asyncio.Event()
+    evidence = Evidence(request={"method": "POST"}, response_code=500)
+    sim.target.answer = lambda _: Failed("answered 500", evidence=evidence)
+    run = await sim.run((await sim.job(mode=ExecutionMode.ASYNC)).job)
+    await sim.settle()
+    await sim.asked()
+    assert (await sim.runs.report(CallbackMessage(succeeded=True, token=token_of(sim)))).accepted
+    assert (await sim.engine.watch.run_once(sim.clock.now())).done == 0
+    sim.target.held.set()
+    await sim.idle()
+    assert (await sim.store.execution(run.id)).status is S.CALLBACK_SUCCESS
+    [attempt] = await sim.store.attempts(run.id)
+    assert attempt.evidence == evidence
+
+
+async def test_the_watch_stops_what_somebody_else_cancelled(sim: Simulation) -> None:
+    run_id = await hold(sim)
+    await sim.store.cancel(run_id, ANNA, sim.clock.now())  # on another instance
+    assert (await sim.engine.watch.run_once(sim.clock.now())).done == 1
+    await sim.idle()
+
+
+async def test_a_job_that_nobody_can_read_does_not_keep_the_others_from_running(
+    sim: Simulation, tmp_path: Path
+) -> None:
+    broken, sound = await sim.job(), await sim.job()
+    runs = [await sim.run(view.job) for view in (broken, sound)]
+    spec = json.dumps({"broken": 1})
+    run_sql(
+        f"sqlite:///{tmp_path / 'ksana.db'}", "UPDATE jobs SET spec = :spec WHERE id = :id", spec=spec, id=broken.job.id
+    )
+    await sim.settle()
+    ended = [await sim.store.execution(run.id) for run in runs]
+    assert [(run.status, run.reason) for run in ended] == [(S.CANCELED, "job_unreadable"), (S.SUCCESS, None)]
+
+
+async def test_amendments_at_once_all_count(sim: Simulation) -> None:
+    view = await sim.job()
+
+    def labelled(number: int) -> Callable[[JobView], JobEdit]:
+        return lambda now: JobEdit(replace(now.job.spec, labels={**now.job.spec.labels, str(number): "x"}))
+
+    await asyncio.gather(*(sim.jobs.amend(view.job.id, labelled(number), ANNA) for number in range(40)))
+    assert len((await sim.store.job(view.job.id)).spec.labels) == 40
+
+
+async def test_a_report_without_a_token_is_heard_only_where_one_is_waited_for(sim: Simulation) -> None:
+    sim.target.held = asyncio.Event()
+    sim.target.answer = lambda _: AwaitingCallback(timedelta(minutes=5))
+    run = await sim.run((await sim.job(mode=ExecutionMode.ASYNC)).job)
+    await sim.settle()
+    await sim.asked()
+    message = CallbackMessage(succeeded=True, job_id=run.job_id, execution_id=run.id)
+    assert not (await sim.runs.report(message)).accepted
+    sim.target.held.set()
+    await sim.idle()
+    assert (await sim.runs.report(message)).accepted
+
+
+async def test_reports_that_come_too_late_are_kept_but_not_without_end(sim: Simulation) -> None:
+    run_id = await pending(sim)
+    message = CallbackMessage(succeeded=True, token=token_of(sim), body="x" * 20_000)
+    for _ in range(105):
+        await sim.runs.report(message)
+    came = await sim.store.callbacks(run_id)
+    assert (len(came), len(came[0].body), len(came[1].body)) == (100, 20_000, 10_000)

@@ -14,7 +14,7 @@ from tests.unit.executors.conftest import MakeExecutor
 from tests.unit.executors.witness import Witness, witness_on_loopback
 
 from ksana.domain.job import ExecutionMode
-from ksana.domain.outcome import AwaitingCallback, Failed, Outcome, Succeeded
+from ksana.domain.outcome import Failed, Outcome, Succeeded
 from ksana.executors.egress import EgressClient, tls_context
 from ksana.executors.egress_names import Denied
 from ksana.executors.egress_policy import EgressPolicy
@@ -201,8 +201,8 @@ async def test_another_origin_is_sent_no_credentials(http: HttpExecutor, witness
             "follow_redirects": True,
             "headers": {"Authorization": "Bearer x", "Cookie": "a=b", "X-Api-Key": "k", "X-Plain": "p"},
         }
-        outcome = await http.execute(attempt(config, mode=ExecutionMode.ASYNC))
-        assert isinstance(outcome, AwaitingCallback)
+        outcome = await http.execute(attempt(config))
+        assert isinstance(outcome, Succeeded)
         names = {name.lower() for name, _ in other.seen[0].headers}
         assert names.isdisjoint(
             {"authorization", "cookie", "x-api-key", "x-ksana-callback-url", "x-ksana-callback-token"}
@@ -279,3 +279,25 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(http: HttpExecut
         assert isinstance(outcome, Failed)
         assert outcome.error.startswith(f"the certificate of localhost:{witness.port} is not valid: self")
         assert not witness.seen
+
+
+async def test_another_origin_never_sees_a_callback_token(http: HttpExecutor, witness: Witness) -> None:
+    async with witness_on_loopback() as other:
+        config = {
+            "url": witness.url(f"/redirect/307?to={quote(other.url('/ok'))}"),
+            "method": "POST",
+            "follow_redirects": True,
+        }
+        outcome = await http.execute(attempt(config, mode=ExecutionMode.ASYNC))
+        assert isinstance(outcome, Failed)
+        assert "another origin" in outcome.error
+        assert other.seen == []
+
+
+async def test_what_a_target_repeats_of_our_secrets_is_hidden_in_the_output_too(
+    http: HttpExecutor, witness: Witness
+) -> None:
+    config = {"url": witness.url("/echo"), "headers": {"Authorization": "Bearer supersecretvalue123"}}
+    outcome = await http.execute(attempt(config))
+    assert isinstance(outcome, Succeeded)
+    assert "supersecretvalue123" not in str(outcome)

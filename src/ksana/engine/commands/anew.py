@@ -1,12 +1,15 @@
 """A change that somebody else's came before is worked out anew, on what is there now."""
 
+import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ksana.domain.errors import VersionMismatch
 
 T = TypeVar("T")
-TRIES = 5
+TRIES = 20
+_PAUSE_SECONDS = 0.02
 
 
 def _always(_: VersionMismatch) -> bool:
@@ -23,4 +26,5 @@ async def until_it_fits(
         except VersionMismatch as error:
             if not worth_it(error):
                 raise
+            await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - so that two do not meet again
     return await attempt()

@@ -1,9 +1,11 @@
 """Jobs with their schedules: made, changed, switched on and off, deleted, run at once."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from ksana.domain.clock import Clock
 from ksana.domain.errors import NotFound
@@ -19,6 +21,7 @@ from ksana.engine.queries import JobView, Queries
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
 from ksana.store.requests import (
+    Basis,
     Enqueued,
     JobChange,
     NewExecution,
@@ -75,6 +78,7 @@ class JobCommands:
         self._checks = checks
         self._signals = signals
         self._queries = Queries(store)
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, draft: JobDraft, actor: Actor) -> JobView:
         """InvalidInput, NameTaken, IdTaken."""
@@ -118,7 +122,9 @@ class JobCommands:
             fenced = edit if given is not None else replace(edit, expected_version=view.job.version)
             return await self.change(job_id, fenced, actor)
 
-        return await until_it_fits(attempt, lambda _: given is None)
+        # One at a time in this process: else most of many at once would fail, and be tried again, and fail.
+        async with self._turns.setdefault(job_id, asyncio.Lock()):
+            return await until_it_fits(attempt, lambda _: given is None)
 
     async def switch(self, job_id: int, actor: Actor, *, enabled: bool) -> JobView:
         """Enabled, its schedule goes on from now; disabled, it pauses, and what passes is recorded. NotFound."""
@@ -154,9 +160,9 @@ def new_schedule(draft: ScheduleDraft, now: datetime, *, paused: bool) -> NewSch
     overdue = spec.kind is ScheduleKind.ONCE and spec.run_at is not None and spec.run_at <= now
     if overdue and spec.run_at is not None and spec.misfire is MisfirePolicy.SKIP:
         missed = SkippedRange(spec.run_at, spec.run_at, 1, OccurrenceOutcome.MISSED, "once_missed")
-        return NewSchedule(new_key(now), spec, None, paused=paused, input=draft.input, passed=missed)
+        return NewSchedule(new_key(now), spec, None, paused=paused, input=draft.input, passed=missed, at=now)
     first = spec.run_at if overdue else next_instant(spec, now)
-    return NewSchedule(new_key(now), spec, first, paused=paused, input=draft.input)
+    return NewSchedule(new_key(now), spec, first, paused=paused, input=draft.input, at=now)
 
 
 def schedule_steps(view: JobView, edit: JobEdit, now: datetime, actor: Actor) -> tuple[ScheduleStep, ...]:
@@ -186,7 +192,8 @@ def changed(schedule: Schedule, spec: ScheduleSpec, now: datetime, actor: Actor)
     passed = passed_over(schedule.spec, schedule.next_planned_for, now, reason)
     new = new_schedule(ScheduleDraft(spec), now, paused=False)
     parts = tuple(part for part in (passed, new.passed) if part is not None)
-    return ScheduleChange(schedule.id, spec, new.next_planned_for, schedule.version, actor, parts)
+    basis = Basis(now, schedule.next_planned_for)
+    return ScheduleChange(schedule.id, spec, new.next_planned_for, schedule.version, actor, parts, basis=basis)
 
 
 def resumption(
@@ -195,4 +202,6 @@ def resumption(
     """It goes on with the first instant after now; what passed meanwhile is recorded, unless a change has done so."""
     reason = "parked" if schedule.status is ScheduleStatus.PARKED else "paused"
     passed = None if recorded else passed_over(spec, schedule.next_planned_for, now, reason)
-    return Resumption(schedule.id, schedule.version, next_instant(spec, now), passed, actor)
+    # After a change in the same transaction nothing can have moved it.
+    basis = None if recorded else Basis(now, schedule.next_planned_for)
+    return Resumption(schedule.id, schedule.version, next_instant(spec, now), passed, actor, basis)

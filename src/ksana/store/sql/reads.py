@@ -267,6 +267,11 @@ def still_mine(tx: Tx, claims: Sequence[Claim]) -> frozenset[Claim]:
     return frozenset(Claim(row.id, row.claimed_epoch) for row in rows)
 
 
+def claims_of(tx: Tx, instance_id: str, limit: int) -> list[Claim]:
+    owned = select(_executions.id, _executions.epoch).where(_executions.owner == instance_id)
+    return [Claim(row.id, row.epoch) for row in tx.core(owned.order_by(_executions.id).limit(limit))]
+
+
 def queue_position(tx: Tx, execution_id: int) -> int:
     wanted = execution(tx, execution_id)
     if wanted.status is not ExecutionStatus.QUEUED:

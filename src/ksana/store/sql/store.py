@@ -194,6 +194,9 @@ class SqlStore:
     async def still_mine(self, claims: Sequence[Claim]) -> frozenset[Claim]:
         return await self._read(lambda tx: reads.still_mine(tx, claims))
 
+    async def claims_of(self, instance_id: str, limit: int) -> Sequence[Claim]:
+        return await self._read(lambda tx: reads.claims_of(tx, instance_id, limit))
+
     async def open_callback(self, callback: r.NewCallback) -> bool:
         return await self.writer.submit(callbacks.open_callbacks, callback)
 

@@ -11,10 +11,10 @@ from ksana.api.contracts.cronjob.shapes import Report, ReportByIds
 from ksana.api.services import Services
 from ksana.domain.states import TERMINAL
 from ksana.engine.commands import CallbackMessage
+from ksana.executors.http_evidence import is_sensitive
 
 CALLBACKS = "/api/v1/callbacks"
 MAX_REPORT = 256 * 1024
-_NOT_KEPT = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
 class Callbacks:
@@ -85,6 +85,6 @@ def _kept(request: Request) -> dict[str, str]:
     """The headers as they came, those with several values joined, without what proves who somebody is."""
     kept: dict[str, str] = {}
     for name, value in request.headers.items():
-        if name not in _NOT_KEPT:
+        if not is_sensitive(name):
             kept[name] = f"{kept[name]}, {value}" if name in kept else value
     return kept

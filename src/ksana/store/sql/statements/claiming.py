@@ -110,10 +110,22 @@ def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[lis
 
 
 def _without_deleted(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]], wish: Wish) -> list[Row[Any]]:
-    """What was asked for while its job was being deleted does not run."""
-    gone = [row for row in ready if jobs[row.job_id].deleted_at is not None]
-    apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason="job_deleted") for row in gone])
-    return [row for row in ready if jobs[row.job_id].deleted_at is None]
+    """What was asked for while its job was being deleted does not run; nor what nobody can read any more, which must not keep
+    the others from running."""
+    reasons = {job.id: reason for job in jobs.values() if (reason := _unfit(job)) is not None}
+    gone = [row for row in ready if row.job_id in reasons]
+    apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason=reasons[row.job_id]) for row in gone])
+    return [row for row in ready if row.job_id not in reasons]
+
+
+def _unfit(job: Row[Any]) -> str | None:
+    if job.deleted_at is not None:
+        return "job_deleted"
+    try:
+        codec.job(job)
+    except (KsanaError, ValueError, KeyError, TypeError):
+        return "job_unreadable"
+    return None
 
 
 def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int, int | None]:

@@ -18,7 +18,7 @@ from ksana.store.sql import schema
 from ksana.store.sql.tx import Tx
 
 LEDGER = "ledger_since"
-JOBS_AT_A_TIME = 50
+JOBS_AT_A_TIME = 5
 SCHEDULES_AT_A_TIME = 200
 
 _executions, _jobs, _schedules = schema.executions.c, schema.jobs.c, schema.schedules.c
@@ -100,11 +100,11 @@ def _remove_runs(tx: Tx, ids: list[int]) -> None:
 def _remove_instants(tx: Tx, schedule_id: int, before: int, limit: int) -> int:
     ledger = schema.occurrences.c
     # Both: a row about an instant long ago, that was written just now, is still news.
-    old = select(ledger.planned_for, ledger.recorded_at).where(
-        ledger.schedule_id == schedule_id, ledger.planned_for < before
-    )
+    old = select(schema.occurrences).where(ledger.schedule_id == schedule_id, ledger.planned_for < before)
     rows = tx.core(old.order_by(ledger.planned_for).limit(limit))
-    planned = [row.planned_for for row in rows if row.recorded_at < before]
+    # And a range that reaches into the time that is kept, is kept.
+    ended = [row for row in rows if (row.last_planned_for or row.planned_for) < before]
+    planned = [row.planned_for for row in ended if row.recorded_at < before]
     return (
         _delete(tx, schema.occurrences, ledger.schedule_id == schedule_id, ledger.planned_for.in_(planned))
         if planned

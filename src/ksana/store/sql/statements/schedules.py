@@ -12,7 +12,7 @@ from ksana.domain.events import SYSTEM, Actor, EventType
 from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import ScheduleSpec, SkippedRange, fire_time, next_instant
 from ksana.domain.states import ScheduleStatus
-from ksana.store.requests import NewSchedule, Pausing, Resumption, ScheduleChange, ScheduleStep
+from ksana.store.requests import Basis, NewSchedule, Pausing, Resumption, ScheduleChange, ScheduleStep
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import brief, to_json
 from ksana.store.sql.statements.journal import Happening, record_change
@@ -86,7 +86,7 @@ def insert_one(tx: Tx, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
     if new.passed is not None:
         record_skipped(tx, [(schedule_id, new.passed)], tx.clock)
     data = {"job_id": job_id, "key": new.key, "paused": new.paused, "spec": values["spec"]}
-    return _told(tx, schedule_id, actor, EventType.SCHEDULE_CREATED, data)
+    return _told(tx, schedule_id, actor, EventType.SCHEDULE_CREATED, data, at=new.at)
 
 
 def take(tx: Tx, job_id: int, step: ScheduleStep, actor: Actor) -> None:
@@ -114,6 +114,8 @@ def _change(tx: Tx, wanted: ScheduleChange) -> Schedule | KsanaError:
         return NotFound("schedule", wanted.schedule_id)
     if wanted.expected_version not in {None, row.version}:
         return _mismatch(row, wanted.expected_version or 0)
+    if _moved_since(row, wanted.basis):
+        return _mismatch(row, row.version)
     record_skipped(tx, [(row.id, part) for part in _unrecorded_parts(tx, row.id, wanted.passed)], tx.clock)
     paused = row.status == ScheduleStatus.PAUSED
     cursor = _unrecorded(tx, wanted.spec, row.id, wanted.next_planned_for)
@@ -123,9 +125,10 @@ def _change(tx: Tx, wanted: ScheduleChange) -> Schedule | KsanaError:
     if wanted.input is not None:
         values["input"] = to_json(wanted.input) if wanted.input else None
     _set(tx, row.id, values | {"version": row.version + 1})
-    # The whole definition: what was planned when can be worked out again from these.
+    # The whole definition, and from when on: what was planned when can be worked out again from these.
+    basis_at = None if wanted.basis is None else wanted.basis.at
     data = {"version": row.version + 1, "paused": paused, "spec": values["spec"]}
-    return _told(tx, row.id, wanted.actor, EventType.SCHEDULE_CHANGED, data)
+    return _told(tx, row.id, wanted.actor, EventType.SCHEDULE_CHANGED, data, at=basis_at)
 
 
 def pause(tx: Tx, pauses: list[Pause]) -> list[Schedule | KsanaError]:
@@ -153,6 +156,8 @@ def _resume(tx: Tx, wanted: Resumption) -> Schedule | KsanaError:
         return NotFound("schedule", wanted.schedule_id)
     if wanted.expected_version != row.version:
         return _mismatch(row, wanted.expected_version)
+    if _moved_since(row, wanted.basis):
+        return _mismatch(row, row.version)
     if row.status not in {ScheduleStatus.PAUSED, ScheduleStatus.PARKED}:
         return codec.schedule(row)
     if wanted.passed is not None:
@@ -226,8 +231,15 @@ def _set(tx: Tx, schedule_id: int, values: dict[str, Any]) -> None:
     tx.core_run(update(schema.schedules).where(_schedules.id == schedule_id).values(change))
 
 
-def _told(tx: Tx, schedule_id: int, actor: Actor, kind: EventType, data: dict[str, Any]) -> Schedule:
-    record_change(tx, tx.clock, actor, (kind, f"schedule/{schedule_id}", data))
+def _moved_since(row: Row[Any], basis: Basis | None) -> bool:
+    return basis is not None and row.next_planned_for != codec.micros(basis.next_planned_for)
+
+
+def _told(
+    tx: Tx, schedule_id: int, actor: Actor, kind: EventType, data: dict[str, Any], *, at: datetime | None = None
+) -> Schedule:
+    moment = tx.clock if at is None else to_micros(at)
+    record_change(tx, moment, actor, (kind, f"schedule/{schedule_id}", data))
     return codec.schedule(tx.core(select(schema.schedules).where(_schedules.id == schedule_id))[0])
 
 

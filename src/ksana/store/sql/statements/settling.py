@@ -130,7 +130,7 @@ def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
         if row is not None:
             moved.append(_moved(row, settlement))
             attempts.append(_attempt_of(row, settlement))
-        elif settlement.move is AWAIT_CALLBACK:
+        elif settlement.move is not HAND_BACK:
             _add_evidence(tx, settlement.ending)
     record_attempts(tx, attempts)
     apply_moves(tx, moved)
