@@ -29,7 +29,7 @@ check: setup
 	$(BIN)/lint-imports
 
 pytest: setup
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
