@@ -105,8 +105,10 @@ class VersionMismatch(Conflict):
 class ConcurrencyLimit(Conflict):
     code = "CONCURRENCY_LIMIT"
 
-    def __init__(self, job: object, *, limit: int) -> None:
-        super().__init__(f"job {job} already has {limit} active runs, its limit", details={"limit": limit})
+    def __init__(self, job: object, *, limit: int, queue: int = 0) -> None:
+        waiting = f", and {queue} may wait" if queue else ", and none may wait"
+        told = f"job {job} takes no more runs now: {limit} may run at a time{waiting}"
+        super().__init__(told, details={"limit": limit, "queue": queue})
 
 
 class IllegalTransition(Conflict):

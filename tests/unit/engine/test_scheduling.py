@@ -8,6 +8,7 @@ from tests.contract.store.world import ANNA
 from tests.unit.engine.simulation import Simulation
 
 from ksana.domain import schedule
+from ksana.domain.errors import Conflict
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStatus
@@ -164,3 +165,13 @@ async def test_daylight_saving_is_the_zones_business(sim: Simulation) -> None:
         datetime(2026, 3, 29, 1, 0, tzinfo=UTC),  # the gap: once, right after it
         datetime(2026, 3, 30, 0, 30, tzinfo=UTC),
     ]
+
+
+async def test_a_schedule_of_a_disabled_job_cannot_go_on_by_itself(sim: Simulation) -> None:
+    view = await sim.job(sim.every(MINUTE))
+    await sim.jobs.switch(view.job.id, ANNA, enabled=False)
+    assert view.schedule is not None
+    with pytest.raises(Conflict, match="disabled"):
+        await sim.schedules.resume(view.schedule.key, ANNA)
+    await sim.advance(2 * MINUTE)
+    assert await sim.executions(view.job) == []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ksana.domain.clock import Clock
-from ksana.domain.errors import NotFound, VersionMismatch
+from ksana.domain.errors import Conflict, NotFound, VersionMismatch
 from ksana.domain.events import Actor
 from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import ScheduleSpec
@@ -70,10 +70,12 @@ class ScheduleCommands:
         return self._told(await self._store.pause_schedule(schedule.id, actor))
 
     async def resume(self, key: str, actor: Actor) -> Schedule:
-        """It goes on with the first instant after now; what passed is recorded. NotFound."""
+        """It goes on with the first instant after now; what passed is recorded. NotFound, Conflict if its job is disabled."""
 
         async def attempt() -> Schedule:
             schedule = await self._store.schedule_by_key(key)
+            if schedule.job_id is not None and not (await self._store.job(schedule.job_id)).spec.enabled:
+                raise Conflict("its job is disabled: enable that, and its schedules go on")
             going_on = resumption(schedule, schedule.spec, self._clock.now(), actor)
             return await self._store.resume_schedule(going_on)
 

@@ -149,7 +149,8 @@ def _refusal(new: NewExecution, wanted: Targets) -> KsanaError | None:
         return InvalidInput("idempotency_key", "must not contain control characters or halves of characters")
     active = wanted.active.get(job.id, 0)
     if admit(limits_of(job), active) is not None:
-        return ConcurrencyLimit(job.id, limit=job.max_concurrency)
+        queue = job.queue_limit if job.concurrency == ConcurrencyPolicy.QUEUE else 0
+        return ConcurrencyLimit(job.id, limit=job.max_concurrency, queue=queue)
     wanted.active[job.id] = active + 1
     return None
 
