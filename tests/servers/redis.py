@@ -36,6 +36,7 @@ class RedisAddress(Address):
 
     def serves(self, folder: Path) -> bool:
         try:
+            self.call(0, "DBSIZE")  # refused while it still loads its data, which CONFIG is not
             return Path(self.call(0, "CONFIG", "GET", "dir").splitlines()[-1]).resolve() == folder
         except (OSError, RedisError, IndexError):
             return False

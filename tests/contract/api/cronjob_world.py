@@ -74,7 +74,7 @@ ATTEMPT_FIELDS = {
     "response_body",
     "error_message",
 }
-"""The issue: every attempt's request, response and error is kept and shown; named as in §8.2."""
+"""Promised: every attempt's request, response and error is kept and shown; named as in §8.2."""
 ENDED = {"SUCCESS", "FAILED", "TIMEOUT", "CALLBACK_SUCCESS", "FAILED_TIMEOUT", "CANCELED", "SKIPPED"}
 EXAMPLE: Json = {
     "name": "sync_stats",
