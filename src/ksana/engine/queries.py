@@ -1,13 +1,14 @@
 """What contracts show: a job with its schedules and its last run, and why a run is not running yet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ksana.domain.errors import NotFound
 from ksana.domain.execution import Execution
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
-from ksana.domain.states import HOLDS_SLOT, ExecutionStatus
+from ksana.domain.states import HOLDS_SLOT, ExecutionStatus, ScheduleStatus
 from ksana.store.base import Store
 from ksana.store.requests import JobFilter, Page, PageRequest
 
@@ -80,6 +81,25 @@ class Queries:
     async def explain(self, execution_id: int, now: datetime) -> Explanation:
         """NotFound."""
         execution = await self._store.execution(execution_id)
+        found = await self._explained(execution, now)
+        paused = await self._paused(execution)
+        return replace(found, message=f"{found.message}; {paused}") if paused else found
+
+    async def _paused(self, execution: Execution) -> str | None:
+        """Why no further run of its schedule comes, if that is so."""
+        if execution.schedule_id is None:
+            return None
+        try:
+            schedule = await self._store.schedule(execution.schedule_id)
+        except NotFound:
+            return "its schedule was deleted: no further runs come"
+        told = {
+            ScheduleStatus.PAUSED: "its schedule is paused: no further runs come until it is resumed",
+            ScheduleStatus.PARKED: f"its schedule is parked ({schedule.error}): no further runs come until it is changed",
+        }
+        return told.get(schedule.status)
+
+    async def _explained(self, execution: Execution, now: datetime) -> Explanation:
         match execution.status:
             case ExecutionStatus.QUEUED:
                 return await self._queued(execution)
