@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ksana.domain.errors import NotFound
 from ksana.domain.execution import Claim
 from ksana.domain.instance import HEARTBEAT
 from ksana.domain.states import ExecutionStatus
@@ -96,7 +97,10 @@ class Watch:
 
     async def _reported(self, claim: Claim) -> bool:
         """Ended by its own callback: the target is just about to answer, and is let."""
-        execution = await self._store.execution(claim.execution_id)
+        try:
+            execution = await self._store.execution(claim.execution_id)
+        except NotFound:
+            return False  # purged: it ended long ago, elsewhere
         return execution.epoch == claim.epoch and execution.status in _BY_CALLBACK
 
     async def _hand_back_strays(self, now: datetime) -> int:
@@ -117,22 +121,19 @@ class Watch:
 class RetentionOptions:
     max_age: timedelta = timedelta(days=30)
     max_runs: int = 100_000
-    interval: timedelta = timedelta(minutes=1)
+    interval: timedelta = timedelta(hours=1)
     batch: int = 500
+
+    def request(self, now: datetime, last: Purged) -> PurgeRequest:
+        """What to remove next, from where the last call left off."""
+        return PurgeRequest(now - self.max_age, self.max_runs, self.batch, last.after_job, last.after_schedule)
 
 
 async def purge_all(store: Store, options: RetentionOptions, now: datetime) -> Purged:
     """Everything that may go, in one go; the sum."""
     total = last = Purged(done=False)
     while not last.done:
-        request = PurgeRequest(
-            before=now - options.max_age,
-            keep=options.max_runs,
-            limit=options.batch,
-            after_job=last.after_job,
-            after_schedule=last.after_schedule,
-        )
-        last = await store.purge(request)
+        last = await store.purge(options.request(now, last))
         total = Purged(
             total.runs + last.runs,
             total.instants + last.instants,
@@ -151,20 +152,10 @@ class Retention:
         self.interval = options.interval
         self._store = store
         self._options = options
-        self._after_job = 0
-        self._after_schedule = 0
+        self._last = Purged()
 
     async def run_once(self, now: datetime) -> Round:
-        purged = await self._store.purge(
-            PurgeRequest(
-                before=now - self._options.max_age,
-                keep=self._options.max_runs,
-                limit=self._options.batch,
-                after_job=self._after_job,
-                after_schedule=self._after_schedule,
-            )
-        )
-        self._after_job, self._after_schedule = purged.after_job, purged.after_schedule
+        purged = self._last = await self._store.purge(self._options.request(now, self._last))
         done = purged.runs + purged.instants + purged.events + purged.instances
         if done:
             log().debug("purged", action="retention.purged", runs=purged.runs, instants=purged.instants)

@@ -230,7 +230,7 @@ class RetentionSettings:
         whole(1, 1_000_000_000), 100_000, "Most ended runs that are kept of one job; the ledger keeps its rows."
     )
     interval: timedelta = setting(
-        duration(_SECOND, timedelta(days=1)), timedelta(minutes=1), "How often to look for what may go."
+        duration(_SECOND, timedelta(days=1)), timedelta(hours=1), "How often to look for what may go."
     )
 
 
