@@ -2,13 +2,23 @@
 
 KsanaError
 ├── InvalidInput            the caller's data is wrong; `field` names the part
-│   └── InvalidSetting      the same, in the settings file, the environment or a flag
+│   ├── InvalidSetting      the same, in the settings file, the environment or a flag
+│   ├── InvalidDag          a workflow's graph cannot be run; `details.node` names the node
+│   ├── UnknownJob          a node names a job that is not there
+│   └── DisabledJob         a node names a job that is switched off
 ├── NotFound                nothing has that id
 ├── Conflict                the data is fine, but not now
 │   ├── NameTaken           another one has that name
 │   ├── IdTaken             another one has that id
 │   ├── VersionMismatch     somebody changed it first
 │   ├── ConcurrencyLimit    as many are running as its job allows
+│   ├── JobInUse            workflows name it
+│   ├── WorkflowDisabled    it is switched off
+│   ├── RunNotRunning       the workflow run has ended
+│   ├── RunTerminal         the workflow run has ended for good
+│   ├── NodeNotRetryable    the node is not in a state in which this can be asked of it
+│   ├── NodeNotCompletable  likewise
+│   ├── NodeNotSkippable    likewise
 │   └── IllegalTransition   the thing is not in a state from which it can go there
 └── StoreError              the database
     ├── StoreUnavailable    not reachable now; trying again may help
@@ -21,7 +31,7 @@ KsanaError
 `code` is stable and is what clients may branch on. A contract may show another code for the same error (`api/contracts`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -57,6 +67,23 @@ class InvalidSetting(InvalidInput):
         self.message = f"setting {field} (from {source}): {message}"
         self.args = (self.message,)
         self.source = source
+
+
+class InvalidDag(InvalidInput):
+    """`field` is the place in the dag, as in `dag.nodes[3].retry`; `node` the id of the node, if it has one."""
+
+    code = "WORKFLOW_DAG_INVALID"
+
+    def __init__(self, field: str, message: str, *, node: str | None = None, **more: Any) -> None:
+        super().__init__(field, message, details={**({} if node is None else {"node": node}), **more})
+
+
+class UnknownJob(InvalidDag):
+    code = "JOB_NOT_FOUND"
+
+
+class DisabledJob(InvalidDag):
+    code = "JOB_DISABLED"
 
 
 class NotFound(KsanaError):
@@ -109,6 +136,55 @@ class ConcurrencyLimit(Conflict):
         waiting = f", and {queue} may wait" if queue else ", and none may wait"
         told = f"job {job} takes no more runs now: {limit} may run at a time{waiting}"
         super().__init__(told, details={"limit": limit, "queue": queue})
+
+
+class JobInUse(Conflict):
+    code = "JOB_IN_USE"
+
+    def __init__(self, job: object, workflows: Sequence[str]) -> None:
+        told = f"job {job} is used by workflows: {', '.join(workflows)}"
+        super().__init__(told, details={"id": job, "workflows": list(workflows)})
+
+
+class WorkflowDisabled(Conflict):
+    code = "WORKFLOW_DISABLED"
+
+    def __init__(self, key: object) -> None:
+        super().__init__(f"workflow is disabled: {key}", details={"workflowId": key})
+
+
+class RunNotRunning(Conflict):
+    code = "RUN_NOT_RUNNING"
+
+    def __init__(self, key: str, status: str) -> None:
+        super().__init__(f"run {key} is {status}", details={"runId": key, "status": status})
+
+
+class RunTerminal(RunNotRunning):
+    code = "RUN_TERMINAL"
+
+
+class _NodeRefused(Conflict):
+    done: ClassVar[str]
+
+    def __init__(self, run: str, node: str, status: str) -> None:
+        told = f"node {node} is {status}: it cannot be {self.done} now"
+        super().__init__(told, details={"runId": run, "nodeId": node, "status": status})
+
+
+class NodeNotRetryable(_NodeRefused):
+    code = "NODE_NOT_RETRYABLE"
+    done = "retried"
+
+
+class NodeNotCompletable(_NodeRefused):
+    code = "NODE_NOT_COMPLETABLE"
+    done = "completed"
+
+
+class NodeNotSkippable(_NodeRefused):
+    code = "NODE_NOT_SKIPPABLE"
+    done = "skipped"
 
 
 class IllegalTransition(Conflict):

@@ -1,7 +1,7 @@
 """The port of executors: what an execution needs to be run, and the closed set of ways in which it ends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
@@ -17,6 +17,52 @@ class CallbackGrant:
     url: str
     """The whole address, the token in it."""
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a workflow an execution stands."""
+
+    run_id: str
+    """The workflow run's id."""
+    workflow_id: str
+    node_id: str
+    """As in `load`, or `load[3]` for one item of many."""
+    item: Any = None
+    index: int | None = None
+
+
+class Tools(Protocol):
+    """What an attempt may do while it runs."""
+
+    async def save_checkpoint(self, value: Any) -> None:
+        """JSON for the next attempt, should this one not end well. AttemptLost if the attempt is no longer ours."""
+
+    async def save_artifact(self, value: Any) -> None:
+        """JSON for others; what the attempt returns at its end, if anything, takes its place. AttemptLost likewise."""
+
+    def log(self, text: str, stream: str = "stdout") -> None:
+        """Keeps text of the attempt, in order, for people to read while it runs. Never blocks; too much is cut."""
+
+
+class AttemptLost(Exception):
+    """The attempt is no longer ours: stop the work, nothing of it counts any more."""
+
+
+class NoTools:
+    """Keeps nothing: for an execution that nobody watches."""
+
+    async def save_checkpoint(self, value: Any) -> None:
+        """Not kept."""
+
+    async def save_artifact(self, value: Any) -> None:
+        """Not kept."""
+
+    def log(self, text: str, stream: str = "stdout") -> None:
+        """Not kept."""
+
+
+NO_TOOLS = NoTools()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +83,15 @@ class ExecutionContext:
     """The same for every attempt, and for no other run of any Ksana."""
     callback: CallbackGrant | None = None
     """Given if, and only if, the mode is ASYNC."""
+    place: Place | None = None
+    """Given if it is a node of a workflow."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """The workflow run's parameters; of a job's own run, its input."""
+    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of other nodes that have ended, those it asks for or depends on: `{"load": {"status": "SUCCESS", "artifact": …}}`."""
+    checkpoint: Any = None
+    """What an earlier attempt saved."""
+    tools: Tools = NO_TOOLS
 
 
 class Executor(Protocol):
