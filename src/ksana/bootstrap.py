@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from ksana.api.app import ApiOptions, Contract, create_app
 from ksana.api.contracts.audit import audit_contract
 from ksana.api.contracts.cronjob import cronjob_contract
+from ksana.api.contracts.jobchain import jobchain_contract
 from ksana.api.contracts.ksana import ksana_contract
 from ksana.api.contracts.schedules import schedules_contract
 from ksana.api.services import Services
@@ -134,6 +135,7 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
     )
     return [
         cronjob_contract(services),
+        jobchain_contract(services),
         ksana_contract(services),
         schedules_contract(services),
         audit_contract(services),

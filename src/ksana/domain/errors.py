@@ -3,9 +3,9 @@
 KsanaError
 ├── InvalidInput            the caller's data is wrong; `field` names the part
 │   ├── InvalidSetting      the same, in the settings file, the environment or a flag
-│   ├── InvalidDag          a workflow's graph cannot be run; `details.node` names the node
-│   ├── UnknownJob          a node names a job that is not there
-│   └── DisabledJob         a node names a job that is switched off
+│   └── InvalidDag          a workflow's graph cannot be run; `details.node` names the node
+│       ├── UnknownJob      a node names a job that is not there
+│       └── DisabledJob     a node names a job that is switched off
 ├── NotFound                nothing has that id
 ├── Conflict                the data is fine, but not now
 │   ├── NameTaken           another one has that name
@@ -15,7 +15,8 @@ KsanaError
 │   ├── JobInUse            workflows name it
 │   ├── WorkflowDisabled    it is switched off
 │   ├── RunNotRunning       the workflow run has ended
-│   ├── RunTerminal         the workflow run has ended for good
+│   │   ├── RunTerminal     it has ended for good
+│   │   └── RunNotStopped   it has not ended, or has succeeded: there is nothing to resume
 │   ├── NodeNotRetryable    the node is not in a state in which this can be asked of it
 │   ├── NodeNotCompletable  likewise
 │   ├── NodeNotSkippable    likewise
@@ -132,9 +133,9 @@ class VersionMismatch(Conflict):
 class ConcurrencyLimit(Conflict):
     code = "CONCURRENCY_LIMIT"
 
-    def __init__(self, job: object, *, limit: int, queue: int = 0) -> None:
+    def __init__(self, key: object, *, limit: int, queue: int = 0, kind: str = "job") -> None:
         waiting = f", and {queue} may wait" if queue else ", and none may wait"
-        told = f"job {job} takes no more runs now: {limit} may run at a time{waiting}"
+        told = f"{kind} {key} takes no more runs now: {limit} may run at a time{waiting}"
         super().__init__(told, details={"limit": limit, "queue": queue})
 
 
@@ -162,6 +163,10 @@ class RunNotRunning(Conflict):
 
 class RunTerminal(RunNotRunning):
     code = "RUN_TERMINAL"
+
+
+class RunNotStopped(RunNotRunning):
+    code = "RUN_NOT_STOPPED"
 
 
 class _NodeRefused(Conflict):

@@ -9,6 +9,7 @@ from typing import Any
 from ksana.domain.job import Job
 from ksana.domain.outcome import NO_EVIDENCE, Evidence
 from ksana.domain.states import AttemptStatus, ExecutionStatus
+from ksana.domain.workflow import NodeClaim
 
 
 class Trigger(StrEnum):
@@ -49,6 +50,9 @@ class Execution:
     reason: str | None = None
     """Why it was skipped, canceled or queued."""
     trace_id: str | None = None
+    workflow_run_id: int | None = None
+    """The workflow run that it is a node of."""
+    node_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class Claimed:
 
     execution: Execution
     job: Job
+    """Of a node: what the run's snapshot says."""
+    node: NodeClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +86,5 @@ class Claim:
 
     execution_id: int
     epoch: int
+    workflow_run_id: int | None = field(default=None, compare=False)
+    """Where known, the run it is a node of: so that the store can take locks in order."""

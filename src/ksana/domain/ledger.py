@@ -25,6 +25,8 @@ class Schedule:
     updated_at: datetime
     error: str | None = None
     input: Mapping[str, Any] = field(default_factory=dict)
+    workflow_id: int | None = None
+    """A schedule belongs to a job or to a workflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +66,4 @@ class Occurrence:
     last_planned_for: datetime | None = None
     count: int = 1
     execution_id: int | None = None
+    workflow_run_id: int | None = None

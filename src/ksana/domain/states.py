@@ -37,6 +37,8 @@ class ExecutionStatus(StrEnum):
     """The last attempt failed, the next begins at `ready_at`. Keeps its job's slot. Moved out by DISPATCHER."""
     CALLBACK_PENDING = "CALLBACK_PENDING"
     """The target accepted it and will report. Keeps its job's slot. Moved out by CALLBACK, or TIMER at `deadline_at`."""
+    DELEGATED = "DELEGATED"
+    """Others work for it: its items (`forEach`), or a workflow run of its own. Moved out by ADVANCE when the last has ended."""
     SUCCESS = "SUCCESS"
     CALLBACK_SUCCESS = "CALLBACK_SUCCESS"
     FAILED = "FAILED"
@@ -54,12 +56,15 @@ class ExecutionStatus(StrEnum):
 class RunStatus(StrEnum):
     """States of a workflow run. (A job's run is an execution.)"""
 
+    QUEUED = "QUEUED"
+    """Its workflow already runs as often as it may. Moved out by the end of one of those."""
     PENDING = "PENDING"
     """Created, no node has started. Moved out by the first claim."""
     RUNNING = "RUNNING"
     """Moved out when every node has ended."""
     STOPPING = "STOPPING"
-    """Nothing new starts. Moved out when the last running node has ended."""
+    """Nothing new starts: a person stopped it, a node failed (`failFast`), or its time is over. Moved out when the last running
+    node has ended: to STOPPED if a person asked for it, else to FAILED."""
     STOPPED = "STOPPED"
     SUCCESS = "SUCCESS"
     FAILED = "FAILED"
@@ -101,30 +106,38 @@ class AttemptStatus(StrEnum):
 E_ = ExecutionStatus
 M = Mover
 
+_UNSUCCESSFUL = frozenset({E_.FAILED, E_.TIMEOUT, E_.FAILED_TIMEOUT, E_.CANCELED, E_.STOPPED})
+_AGAIN = (E_.PENDING, E_.SCHEDULED, E_.SUCCESS, E_.SKIPPED)
+
 _EXECUTION_EDGES: dict[tuple[E_, E_], Mover] = {
     (E_.PENDING, E_.SCHEDULED): M.ADVANCE,
-    (E_.PENDING, E_.SKIPPED): M.ADVANCE,
+    (E_.PENDING, E_.SKIPPED): M.ADVANCE,  # or a person
     (E_.PENDING, E_.STOPPED): M.PERSON,
     (E_.PENDING, E_.CANCELED): M.PERSON,
     (E_.SCHEDULED, E_.RUNNING): M.DISPATCHER,
     (E_.SCHEDULED, E_.QUEUED): M.DISPATCHER,
     (E_.SCHEDULED, E_.STOPPED): M.PERSON,
     (E_.SCHEDULED, E_.CANCELED): M.PERSON,
+    (E_.SCHEDULED, E_.SKIPPED): M.PERSON,
     (E_.QUEUED, E_.SCHEDULED): M.RUNNER,
     (E_.QUEUED, E_.STOPPED): M.PERSON,
     (E_.QUEUED, E_.CANCELED): M.PERSON,
+    (E_.QUEUED, E_.SKIPPED): M.PERSON,
     (E_.RUNNING, E_.SUCCESS): M.RUNNER,
     (E_.RUNNING, E_.FAILED): M.RUNNER,
     (E_.RUNNING, E_.TIMEOUT): M.RUNNER,
     (E_.RUNNING, E_.RETRYING): M.RUNNER,
     (E_.RUNNING, E_.CALLBACK_PENDING): M.RUNNER,
     (E_.RUNNING, E_.CALLBACK_SUCCESS): M.CALLBACK,  # it came before the target had answered
-    (E_.RUNNING, E_.SCHEDULED): M.RECOVERY,
+    (E_.RUNNING, E_.DELEGATED): M.RUNNER,
+    (E_.RUNNING, E_.SKIPPED): M.RUNNER,  # its condition (`when`) is false
+    (E_.RUNNING, E_.SCHEDULED): M.RECOVERY,  # or the runner, for one that waits for a time
     (E_.RUNNING, E_.CANCELED): M.PERSON,
     (E_.RUNNING, E_.STOPPED): M.PERSON,
     (E_.RETRYING, E_.RUNNING): M.DISPATCHER,
     (E_.RETRYING, E_.CANCELED): M.PERSON,
     (E_.RETRYING, E_.STOPPED): M.PERSON,
+    (E_.RETRYING, E_.SKIPPED): M.PERSON,
     (E_.CALLBACK_PENDING, E_.CALLBACK_SUCCESS): M.CALLBACK,
     (E_.CALLBACK_PENDING, E_.FAILED): M.CALLBACK,
     (E_.CALLBACK_PENDING, E_.RETRYING): M.CALLBACK,
@@ -132,35 +145,36 @@ _EXECUTION_EDGES: dict[tuple[E_, E_], Mover] = {
     (E_.CALLBACK_PENDING, E_.SUCCESS): M.PERSON,
     (E_.CALLBACK_PENDING, E_.CANCELED): M.PERSON,
     (E_.CALLBACK_PENDING, E_.STOPPED): M.PERSON,
+    (E_.DELEGATED, E_.SUCCESS): M.ADVANCE,
+    (E_.DELEGATED, E_.FAILED): M.ADVANCE,
+    (E_.DELEGATED, E_.STOPPED): M.ADVANCE,
+    (E_.DELEGATED, E_.CANCELED): M.PERSON,
     # What has ended moves again only when a person says so, and only as a node of a workflow run.
-    (E_.FAILED, E_.RETRYING): M.PERSON,
-    (E_.FAILED, E_.SUCCESS): M.PERSON,
-    (E_.FAILED, E_.SKIPPED): M.PERSON,
-    (E_.TIMEOUT, E_.RETRYING): M.PERSON,
-    (E_.TIMEOUT, E_.SUCCESS): M.PERSON,
-    (E_.TIMEOUT, E_.SKIPPED): M.PERSON,
-    (E_.FAILED_TIMEOUT, E_.RETRYING): M.PERSON,
-    (E_.FAILED_TIMEOUT, E_.SUCCESS): M.PERSON,
-    (E_.FAILED_TIMEOUT, E_.SKIPPED): M.PERSON,
-    (E_.STOPPED, E_.RETRYING): M.PERSON,
-    (E_.STOPPED, E_.SUCCESS): M.PERSON,
-    (E_.STOPPED, E_.SKIPPED): M.PERSON,
-    (E_.CANCELED, E_.RETRYING): M.PERSON,
-    (E_.CANCELED, E_.SUCCESS): M.PERSON,
+    **{(source, target): M.PERSON for source in _UNSUCCESSFUL for target in _AGAIN},
     (E_.SKIPPED, E_.PENDING): M.ADVANCE,
+    (E_.SKIPPED, E_.SCHEDULED): M.ADVANCE,
+    # The items of a node that goes on, and so it does itself.
+    **{(source, E_.DELEGATED): M.PERSON for source in _UNSUCCESSFUL},
 }
 
 R_ = RunStatus
 _RUN_EDGES: dict[tuple[R_, R_], Mover] = {
+    (R_.QUEUED, R_.PENDING): M.ADVANCE,
+    (R_.QUEUED, R_.STOPPED): M.PERSON,
+    (R_.QUEUED, R_.CLOSED): M.PERSON,
     (R_.PENDING, R_.RUNNING): M.DISPATCHER,
     (R_.PENDING, R_.STOPPING): M.PERSON,
     (R_.PENDING, R_.STOPPED): M.PERSON,
+    (R_.PENDING, R_.FAILED): M.TIMER,
+    (R_.PENDING, R_.SUCCESS): M.PERSON,
     (R_.PENDING, R_.CLOSED): M.PERSON,
     (R_.RUNNING, R_.SUCCESS): M.ADVANCE,
     (R_.RUNNING, R_.FAILED): M.ADVANCE,
+    (R_.RUNNING, R_.STOPPED): M.ADVANCE,  # it was stopped before, and only a part of it went on
     (R_.RUNNING, R_.STOPPING): M.PERSON,
     (R_.RUNNING, R_.CLOSED): M.PERSON,
     (R_.STOPPING, R_.STOPPED): M.ADVANCE,
+    (R_.STOPPING, R_.FAILED): M.ADVANCE,
     (R_.STOPPING, R_.CLOSED): M.PERSON,
     (R_.STOPPED, R_.RUNNING): M.PERSON,
     (R_.STOPPED, R_.CLOSED): M.PERSON,
@@ -176,7 +190,7 @@ RUN_EDGES = frozenset(_RUN_EDGES)
 
 CLAIMABLE = frozenset({E_.SCHEDULED, E_.RETRYING})
 """A worker may take it once `ready_at` has come."""
-WAITING = frozenset({E_.PENDING, E_.SCHEDULED, E_.QUEUED, E_.RETRYING, E_.CALLBACK_PENDING})
+WAITING = frozenset({E_.PENDING, E_.SCHEDULED, E_.QUEUED, E_.RETRYING, E_.CALLBACK_PENDING, E_.DELEGATED})
 """Not ended, and nobody works on it."""
 ACTIVE = WAITING | {E_.RUNNING}
 """Not ended."""
@@ -185,12 +199,17 @@ TERMINAL = frozenset(E_) - ACTIVE
 HOLDS_SLOT = frozenset({E_.RUNNING, E_.RETRYING, E_.CALLBACK_PENDING})
 """Counts against its job's concurrency limit: from its first attempt until its end, so that queued runs keep their order."""
 SUCCEEDED = frozenset({E_.SUCCESS, E_.CALLBACK_SUCCESS})
-UNSUCCESSFUL = frozenset({E_.FAILED, E_.TIMEOUT, E_.FAILED_TIMEOUT, E_.CANCELED, E_.STOPPED})
+UNSUCCESSFUL = _UNSUCCESSFUL
 RETRYABLE_BY_HAND = UNSUCCESSFUL
-COMPLETABLE_BY_HAND = UNSUCCESSFUL | {E_.RUNNING, E_.CALLBACK_PENDING}
+COMPLETABLE_BY_HAND = UNSUCCESSFUL | {E_.RUNNING, E_.CALLBACK_PENDING, E_.DELEGATED}
+SKIPPABLE_BY_HAND = UNSUCCESSFUL | {E_.PENDING, E_.SCHEDULED, E_.QUEUED, E_.RETRYING}
+UNSTARTED = frozenset({E_.PENDING, E_.SCHEDULED, E_.QUEUED, E_.RETRYING})
+"""Nobody works for it now: a soft stop ends it."""
 CANCELABLE = ACTIVE
 
-RUN_ACTIVE = frozenset({R_.PENDING, R_.RUNNING, R_.STOPPING})
+RUN_ADMITTED = frozenset({R_.PENDING, R_.RUNNING, R_.STOPPING})
+"""Counts against its workflow's limit."""
+RUN_ACTIVE = RUN_ADMITTED | {R_.QUEUED}
 RUN_TERMINAL = frozenset(R_) - RUN_ACTIVE
 RUN_REOPENABLE = frozenset({R_.FAILED, R_.STOPPED})
 """A node's retry or completion by hand re-opens it."""
@@ -253,6 +272,7 @@ CRONJOB_NAMES: dict[ExecutionStatus, str] = {
     E_.PENDING: "SCHEDULED",
     E_.QUEUED: "SCHEDULED",
     E_.STOPPED: "CANCELED",
+    E_.DELEGATED: "RUNNING",
 }
 """Document 003's RunStatus."""
 
@@ -267,6 +287,7 @@ JOBCHAIN_NODE_NAMES: dict[ExecutionStatus, str] = {
     E_.QUEUED: "PENDING",
     E_.RUNNING: "RUNNING",
     E_.CALLBACK_PENDING: "RUNNING",
+    E_.DELEGATED: "RUNNING",
     E_.RETRYING: "RETRYING",
     E_.SUCCESS: "SUCCESS",
     E_.CALLBACK_SUCCESS: "SUCCESS",
@@ -279,7 +300,7 @@ JOBCHAIN_NODE_NAMES: dict[ExecutionStatus, str] = {
 }
 """Documents 000 and 001, NodeStatus."""
 
-JOBCHAIN_RUN_NAMES: dict[RunStatus, str] = {status: status.value for status in R_}
+JOBCHAIN_RUN_NAMES: dict[RunStatus, str] = {**{status: status.value for status in R_}, R_.QUEUED: "PENDING"}
 """Documents 000 (with STOPPED) and 001 (with CLOSED), RunStatus."""
 
 KSANA_LAST_STATUS_NAMES: dict[ExecutionStatus, str] = {

@@ -15,7 +15,7 @@ Failures common to all: StoreUnavailable (nothing was written, unless the messag
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from ksana.domain.events import Actor, Event
 from ksana.domain.execution import Attempt, Claim, Claimed, Execution
@@ -23,6 +23,8 @@ from ksana.domain.instance import Instance, Lease
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.states import ExecutionStatus
+from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
+from ksana.domain.workflow_run import NodeRun, WorkflowRun
 from ksana.store.requests import (
     AuditedSchedule,
     AuditEntry,
@@ -52,6 +54,20 @@ from ksana.store.requests import (
     ScheduleChange,
     StoreHealth,
 )
+from ksana.store.workflow_requests import (
+    Ended,
+    LogChunk,
+    LogLine,
+    NewRun,
+    NewWorkflow,
+    Order,
+    Ordered,
+    RunFilter,
+    RunNodes,
+    StartedRun,
+    WorkflowChange,
+    WorkflowFilter,
+)
 
 
 class Definitions(Protocol):
@@ -66,7 +82,7 @@ class Definitions(Protocol):
 
     async def delete_job(self, job_id: int, actor: Actor) -> bool:
         """The job and its schedules are gone from every list; SCHEDULED, QUEUED and RETRYING runs are CANCELED, what runs may
-        end, and history stays. False if there was none."""
+        end, and history stays. False if there was none. JobInUse if workflows name it."""
 
     async def job(self, job_id: int) -> Job:
         """NotFound if there is none, or it was deleted."""
@@ -77,8 +93,10 @@ class Definitions(Protocol):
     async def jobs(self, filters: JobFilter, page: PageRequest) -> Page[Job]:
         """Jobs by id."""
 
-    async def create_schedule(self, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
-        """A further schedule of a job. NotFound (job), IdTaken."""
+    async def create_schedule(
+        self, job_id: int | None, new: NewSchedule, actor: Actor, *, workflow_id: int | None = None
+    ) -> Schedule:
+        """A further schedule of a job or, with a `job_id` of None, of a workflow. NotFound (job, workflow), IdTaken."""
 
     async def change_schedule(self, change: ScheduleChange) -> Schedule:
         """The whole new spec and cursor; a PARKED or FINISHED one becomes ACTIVE. A cursor that lies within what the ledger has
@@ -119,9 +137,12 @@ class Ledger(Protocol):
     async def next_fire_at(self) -> datetime | None:
         """When the next schedule is due."""
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> Sequence[Fired]:
-        """For each firing whose schedule still has that version and cursor: one occurrence an instant, an execution for each
-        that runs, and the moved cursor, all in one transaction. → SCHEDULED, or SKIPPED (the job is full and skips, its queue
+    async def fire(
+        self, firings: Sequence[Firing], now: datetime, starts: Mapping[int, NewRun | str] | None = None
+    ) -> Sequence[Fired]:
+        """For each firing whose schedule still has that version and cursor: one occurrence an instant, an execution (or a
+        workflow run, as `starts` has it by workflow, or the reason why not) for each that runs, and the moved cursor, all in
+        one transaction. → SCHEDULED, or SKIPPED (the job is full and skips, its queue
         is full, or it is disabled). The others are `lost` and change nothing; one that cannot be written has an `error`, and
         should be parked."""
 
@@ -221,6 +242,111 @@ class Queue(Protocol):
         """How many jobs there are, and how many executions in each state that has not ended."""
 
 
+class Workflows(Protocol):
+    """Workflows and their runs. A run's nodes are executions, claimed and ended like all others; their ends advance it."""
+
+    async def create_workflow(self, new: NewWorkflow) -> Workflow:
+        """Version 1. NameTaken, IdTaken, NotFound (what it names was deleted just now)."""
+
+    async def change_workflow(self, change: WorkflowChange) -> Workflow:
+        """The whole new definition, version + 1; the same definition makes no new version. NotFound, NameTaken,
+        VersionMismatch."""
+
+    async def switch_workflow(self, workflow_id: int, actor: Actor, *, enabled: bool) -> Workflow:
+        """Disabled, it starts no more; what runs goes on. NotFound."""
+
+    async def delete_workflow(self, workflow_id: int, actor: Actor) -> bool:
+        """It and its schedules are gone from every list; its runs go on and stay. False if there was none."""
+
+    async def workflow(self, workflow_id: int) -> Workflow:
+        """NotFound if there is none, or it was deleted."""
+
+    async def workflow_by_key(self, key: str) -> Workflow:
+        """NotFound if there is none, or it was deleted."""
+
+    async def workflows(self, filters: WorkflowFilter, page: PageRequest) -> Page[WorkflowSummary]:
+        """Workflows by id."""
+
+    async def workflow_versions(self, workflow_id: int, page: PageRequest) -> Page[WorkflowVersion]:
+        """Every definition that it had, newest first."""
+
+    async def workflow_version(self, workflow_id: int, version: int) -> WorkflowVersion:
+        """NotFound."""
+
+    async def workflows_named_by(self, workflow_ids: Sequence[int]) -> Mapping[int, frozenset[int]]:
+        """The workflows that the present definition of each of these names as nodes."""
+
+    async def jobs_by_keys(self, keys: Sequence[str]) -> Mapping[str, Job]:
+        """The jobs with these keys; one that is not there is left out."""
+
+    async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
+        """By id."""
+
+    async def start_run(self, new: NewRun) -> StartedRun:
+        """→ PENDING, its first nodes SCHEDULED; → QUEUED if its workflow is full and queues. A run id or idempotency key that is
+        known gives the run that it made. NotFound, WorkflowDisabled, ConcurrencyLimit, IdTaken, InvalidInput."""
+
+    async def order(self, order: Order) -> Ordered:
+        """A person's order. Stop: → STOPPING, what has not started STOPPED. Close: → CLOSED, everything STOPPED. Reopen, Complete,
+        SkipNode: nodes that have ended move again, what was skipped because of them is decided anew, FAILED and STOPPED runs →
+        RUNNING. NotFound, RunNotRunning, RunTerminal, RunNotStopped, NodeNotRetryable, NodeNotCompletable,
+        NodeNotSkippable."""
+
+    async def workflow_run(self, run_id: int) -> WorkflowRun:
+        """NotFound."""
+
+    async def workflow_run_by_key(self, key: str) -> WorkflowRun:
+        """NotFound."""
+
+    async def workflow_runs(self, filters: RunFilter, page: PageRequest) -> Page[WorkflowRun]:
+        """Newest first."""
+
+    async def run_nodes(self, run_id: int) -> RunNodes:
+        """The run with the snapshot that it started with and all its nodes and items. NotFound."""
+
+    async def node_run(self, run_id: int, node_id: str) -> NodeRun:
+        """One node, or one item. NotFound."""
+
+    async def run_events(self, run_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        """What happened to a run and its nodes, in order."""
+
+    async def artifacts(self, run_id: int, node_ids: Sequence[str]) -> Mapping[str, Ended]:
+        """Of these nodes, those that have ended."""
+
+    async def next_run_deadline_at(self) -> datetime | None:
+        """When the next run has taken too long; it may have passed."""
+
+    async def expire_runs(self, now: datetime, limit: int) -> Sequence[int]:
+        """→ STOPPING with everything of it STOPPED, and so FAILED, for runs past their deadline. The executions that are to be
+        broken off."""
+
+    # By whoever runs a node
+
+    async def skip(self, claim: Claim, reason: str, now: datetime) -> bool:
+        """RUNNING → SKIPPED: its condition is false. False: no longer yours."""
+
+    async def defer(self, claim: Claim, until: datetime, now: datetime) -> bool:
+        """RUNNING → SCHEDULED, to be taken again at that time; it does not count as an attempt. False: no longer yours."""
+
+    async def spread(self, claim: Claim, items: Sequence[Any], now: datetime) -> bool:
+        """RUNNING → DELEGATED, with an execution for each item. False: no longer yours."""
+
+    async def hand_over(self, claim: Claim, new: NewRun) -> bool:
+        """RUNNING → DELEGATED, with a workflow run of its own. False: no longer yours. As `start_run`."""
+
+    async def save_checkpoint(self, claim: Claim, value: Any) -> bool:
+        """For the next attempt. False: no longer yours."""
+
+    async def save_artifact(self, claim: Claim, value: Any) -> bool:
+        """What it has made so far. False: no longer yours."""
+
+    async def append_logs(self, chunks: Sequence[LogChunk]) -> int:
+        """What attempts have written; how much of it was new."""
+
+    async def logs(self, execution_id: int, after: tuple[int, int], limit: int) -> Sequence[LogLine]:
+        """What its attempts wrote after that (epoch, seq), in order."""
+
+
 class Cluster(Protocol):
     """Instances, leases, and the work of those that died. Lease times are the database's own on PostgreSQL and MySQL."""
 
@@ -270,7 +396,7 @@ class Journal(Protocol):
         ledger, events, instances that are gone. Never anything that has not ended."""
 
 
-class Store(Definitions, Ledger, Queue, Cluster, Journal, Protocol):
+class Store(Definitions, Ledger, Queue, Workflows, Cluster, Journal, Protocol):
     """All of it, and the store itself."""
 
     async def ping(self) -> StoreHealth:

@@ -81,7 +81,7 @@ def test_the_groups_divide_the_states() -> None:
 
 def test_what_can_be_done_by_hand_has_its_edges() -> None:
     for source in states.RETRYABLE_BY_HAND:
-        assert (source, ExecutionStatus.RETRYING) in EXECUTION_EDGES
+        assert (source, ExecutionStatus.SCHEDULED) in EXECUTION_EDGES
     for source in states.COMPLETABLE_BY_HAND:
         assert (source, ExecutionStatus.SUCCESS) in EXECUTION_EDGES
     for source in states.CANCELABLE:

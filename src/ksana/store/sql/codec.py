@@ -158,6 +158,7 @@ def schedule(row: Row[Any]) -> Schedule:
         id=row.id,
         key=row.public_id,
         job_id=row.job_id,
+        workflow_id=row.workflow_id,
         spec=spec,
         status=ScheduleStatus(row.status),
         next_planned_for=instant(row.next_planned_for),
@@ -180,6 +181,7 @@ def occurrence(row: Row[Any]) -> Occurrence:
         last_planned_for=instant(row.last_planned_for),
         count=row.instants,
         execution_id=row.execution_id,
+        workflow_run_id=row.workflow_run_id,
     )
 
 
@@ -208,6 +210,8 @@ def execution(row: Row[Any]) -> Execution:
         error=row.error,
         reason=row.reason,
         trace_id=row.trace_id,
+        workflow_run_id=row.workflow_run_id,
+        node_id=row.node_id,
     )
 
 

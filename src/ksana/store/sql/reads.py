@@ -113,7 +113,7 @@ def jobs(tx: Tx, filters: JobFilter, page: PageRequest) -> Page[Job]:
         if value is not None:
             conditions.append(column == value)
     conditions += [] if page.before_id is None else [_jobs.id > page.before_id]
-    return _page(tx, schema.jobs, [conditions], (_jobs.id,), page, codec.job)
+    return page_of(tx, schema.jobs, [conditions], (_jobs.id,), page, codec.job)
 
 
 def schedule(tx: Tx, schedule_id: int) -> Schedule:
@@ -142,7 +142,7 @@ def schedules_of(tx: Tx, job_ids: Sequence[int]) -> dict[int, list[Schedule]]:
 def schedules(tx: Tx, page: PageRequest) -> Page[Schedule]:
     conditions: list[ColumnElement[bool]] = [_schedules.deleted_at.is_(None)]
     conditions += [] if page.before_id is None else [_schedules.id > page.before_id]
-    return _page(tx, schema.schedules, [conditions], (_schedules.id,), page, codec.schedule)
+    return page_of(tx, schema.schedules, [conditions], (_schedules.id,), page, codec.schedule)
 
 
 def due_schedules(tx: Tx, until: datetime, limit: int) -> DueSchedules:
@@ -232,7 +232,7 @@ def executions(tx: Tx, filters: ExecutionFilter, page: PageRequest) -> Page[Exec
         order = (_executions.planned_for.desc(), _executions.id.desc())
     # One branch a state: each is a piece of an index, in order, where a list of states would be sorted or filtered.
     branches = [[*conditions, _executions.status == status] for status in sorted(filters.statuses)] or [conditions]
-    return _page(tx, schema.executions, branches, order, page, codec.execution)
+    return page_of(tx, schema.executions, branches, order, page, codec.execution)
 
 
 def _older_by_id(column: ColumnElement[int], page: PageRequest) -> list[ColumnElement[bool]]:
@@ -323,12 +323,12 @@ def events(tx: Tx, after_id: int, limit: int) -> list[Event]:
 
 def audit_entries(tx: Tx, page: PageRequest) -> Page[AuditEntry]:
     entries = schema.audit_entries.c
-    return _page(
+    return page_of(
         tx, schema.audit_entries, [_older_by_id(entries.id, page)], (entries.id.desc(),), page, codec.audit_entry
     )
 
 
-def _page(
+def page_of(
     tx: Tx,
     table: Table,
     branches: Sequence[Sequence[ColumnElement[bool]]],

@@ -95,6 +95,8 @@ workflows = _table(
     Column("created_at", Micros, nullable=False),
     Column("updated_at", Micros, nullable=False),
     Column("deleted_at", Micros),
+    Column("max_active_runs", Integer),
+    Column("overlap", String(12), nullable=False, server_default="PARALLEL"),
     Index("ix_workflows_name", "name"),
 )
 
@@ -105,6 +107,28 @@ workflow_versions = _table(
     Column("definition", Json, nullable=False),
     Column("created_at", Micros, nullable=False),
     Column("created_by", String(128), nullable=False),
+    integer_id=False,
+)
+
+# What the present definition of a workflow names: a job that is used cannot be deleted.
+workflow_references = _table(
+    "workflow_references",
+    Column("workflow_id", Id, ForeignKey("workflows.id"), primary_key=True, autoincrement=False),
+    # job or workflow
+    Column("kind", String(10), primary_key=True),
+    Column("target_id", Id, primary_key=True, autoincrement=False),
+    Index("ix_workflow_references_target", "kind", "target_id"),
+    integer_id=False,
+)
+
+# The graph and the jobs that runs started with, by the digest of the document; runs that started with the same share it.
+snapshots = _table(
+    "snapshots",
+    Column("digest", KEY, primary_key=True),
+    Column("document", Json, nullable=False),
+    # When a run last started with it.
+    Column("used_at", Micros, nullable=False),
+    Index("ix_snapshots_used_at", "used_at"),
     integer_id=False,
 )
 
@@ -168,7 +192,8 @@ executions = _table(
     Column("owner", KEY),
     Column("epoch", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
-    # How many of the nodes before it have not ended.
+    # Of the nodes before it, how many have not ended, how many failed and how many were skipped; of one that is DELEGATED,
+    # how many of its items have not ended, failed and were stopped.
     Column("open_dependencies", Integer, nullable=False),
     Column("input", Json),
     Column("output", Json),
@@ -181,13 +206,20 @@ executions = _table(
     Column("attempt_started_at", Micros),
     Column("ended_at", Micros),
     Column("updated_at", Micros, nullable=False),
+    Column("failed_dependencies", Integer, nullable=False, server_default="0"),
+    Column("skipped_dependencies", Integer, nullable=False, server_default="0"),
+    # The execution that this one is an item of.
+    Column("parent_id", Id),
+    Column("checkpoint", Json),
     _sparse("ix_executions_ready", "worker_queue", "ready_at", "id", by="ready_at"),
     _sparse("ix_executions_deadline", "deadline_at", "id", by="deadline_at"),
     _sparse("ix_executions_owner", "owner", by="owner"),
-    _sparse("ix_executions_node", "workflow_run_id", "node_id", by="node_id"),
+    _sparse("ix_executions_parent", "parent_id", "status", "id", by="parent_id"),
+    # Also how runs of jobs are told from nodes: of those, both are NULL.
+    Index("ix_executions_node", "workflow_run_id", "node_id", "id"),
     Index("ix_executions_job", "job_id", "planned_for", "id"),
     Index("ix_executions_job_status", "job_id", "status", "planned_for", "id"),
-    Index("ix_executions_status", "status", "id"),
+    Index("ix_executions_status", "status", "workflow_run_id", "id"),
 )
 
 attempts = _table(
@@ -205,6 +237,18 @@ attempts = _table(
     Column("response_code", Integer),
     Column("response_headers", Json),
     Column("response_body", LongText),
+    integer_id=False,
+)
+
+# What executions write while they run, in chunks.
+execution_logs = _table(
+    "execution_logs",
+    Column("execution_id", Id, primary_key=True, autoincrement=False),
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("at", Micros, nullable=False),
+    Column("stream", String(8), nullable=False),
+    Column("text", LongText, nullable=False),
     integer_id=False,
 )
 
@@ -235,19 +279,25 @@ workflow_runs = _table(
     Column("id", Id, primary_key=True, autoincrement=True),
     Column("public_id", KEY, nullable=False, unique=True),
     Column("workflow_id", Id, nullable=False),
+    Column("workflow_key", KEY, nullable=False),
     Column("workflow_version", Integer, nullable=False),
+    Column("snapshot", KEY, nullable=False),
     Column("schedule_id", Id),
     Column("planned_for", Micros),
+    # The node of another run that this one works for, and how deep that makes it.
+    Column("parent_execution_id", Id),
+    Column("depth", Integer, nullable=False),
     Column("plan_id", Id),
     Column("tenant_id", String(128)),
     Column("triggered_by", String(12), nullable=False),
     Column("status", String(12), nullable=False),
-    # The DAG and the job definitions it started with.
-    Column("snapshot", Json, nullable=False),
     Column("params", Json),
     Column("open_nodes", Integer, nullable=False),
+    Column("failed_nodes", Integer, nullable=False),
+    Column("stopped_nodes", Integer, nullable=False),
     Column("error", Text),
     Column("reason", String(255)),
+    # Until when it must have ended; NULL once it has, and if it may take any time.
     Column("deadline_at", Micros),
     Column("created_at", Micros, nullable=False),
     Column("started_at", Micros),
@@ -255,8 +305,11 @@ workflow_runs = _table(
     Column("updated_at", Micros, nullable=False),
     _sparse("ix_workflow_runs_deadline", "deadline_at", "id", by="deadline_at"),
     _sparse("ix_workflow_runs_plan", "plan_id", by="plan_id"),
+    _sparse("ix_workflow_runs_parent", "parent_execution_id", "id", by="parent_execution_id"),
     Index("ix_workflow_runs_workflow", "workflow_id", "status", "id"),
+    Index("ix_workflow_runs_of", "workflow_id", "id"),
     Index("ix_workflow_runs_status", "status", "id"),
+    Index("ix_workflow_runs_snapshot", "snapshot"),
 )
 
 plans = _table(

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,8 +18,12 @@ from ksana.domain.instance import Instance, Lease
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.states import AttemptStatus, ExecutionStatus
+from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
+from ksana.domain.workflow_run import NodeRun, WorkflowRun
 from ksana.store import requests as r
+from ksana.store import workflow_requests as w
 from ksana.store.sql import reads
+from ksana.store.sql import reads_workflows as flows
 from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.filelock import FileLock
@@ -27,14 +31,20 @@ from ksana.store.sql.statements import (
     callbacks,
     claiming,
     cluster,
+    delegating,
     ending,
     enqueuing,
     firing,
     jobs,
+    notes,
+    ordering,
     recovery,
     retention,
     schedules,
     settling,
+    starting,
+    stopping,
+    workflows,
 )
 from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
@@ -86,8 +96,11 @@ class SqlStore:
     async def jobs(self, filters: r.JobFilter, page: r.PageRequest) -> r.Page[Job]:
         return await self._read(lambda tx: reads.jobs(tx, filters, page))
 
-    async def create_schedule(self, job_id: int, new: r.NewSchedule, actor: Actor) -> Schedule:
-        return await self.writer.submit(schedules.create, schedules.Creation(job_id, new, actor))
+    async def create_schedule(
+        self, job_id: int | None, new: r.NewSchedule, actor: Actor, *, workflow_id: int | None = None
+    ) -> Schedule:
+        owner = schedules.Owner(job_id, workflow_id)
+        return await self.writer.submit(schedules.create, schedules.Creation(owner, new, actor))
 
     async def change_schedule(self, change: r.ScheduleChange) -> Schedule:
         return await self.writer.submit(schedules.change, change)
@@ -124,18 +137,20 @@ class SqlStore:
     async def next_fire_at(self) -> datetime | None:
         return await self._read(reads.next_fire_at)
 
-    async def fire(self, firings: Sequence[Firing], now: datetime) -> Sequence[Fired]:
+    async def fire(
+        self, firings: Sequence[Firing], now: datetime, starts: Mapping[int, w.NewRun | str] | None = None
+    ) -> Sequence[Fired]:
         if not firings:
             return []
         try:
-            return await self.writer.submit(firing.fire, firing.Round(tuple(firings), now))
+            return await self.writer.submit(firing.fire, firing.Round(tuple(firings), now, starts or {}))
         except (StoreUnavailable, StoreFull):
             raise
         except Exception as error:  # noqa: BLE001  one bad schedule must not hold up the others
             if len(firings) == 1:
                 return [Fired(firings[0].schedule_id, lost=True, error=str(error) or type(error).__name__)]
         middle = len(firings) // 2
-        return [*await self.fire(firings[:middle], now), *await self.fire(firings[middle:], now)]
+        return [*await self.fire(firings[:middle], now, starts), *await self.fire(firings[middle:], now, starts)]
 
     async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
         return await self._read(lambda tx: reads.occurrences(tx, schedule_id, since, until, limit))
@@ -235,6 +250,105 @@ class SqlStore:
 
     async def active_counts(self, job_id: int) -> dict[ExecutionStatus, int]:
         return await self._read(lambda tx: reads.active_counts(tx, job_id))
+
+    # Workflows ------------------------------------------------------------------------------------------------------
+
+    async def create_workflow(self, new: w.NewWorkflow) -> Workflow:
+        return await self.writer.submit(workflows.create, new)
+
+    async def change_workflow(self, change: w.WorkflowChange) -> Workflow:
+        return await self.writer.submit(workflows.change, change)
+
+    async def switch_workflow(self, workflow_id: int, actor: Actor, *, enabled: bool) -> Workflow:
+        return await self.writer.submit(workflows.switch, workflows.Switch(workflow_id, enabled, actor))
+
+    async def delete_workflow(self, workflow_id: int, actor: Actor) -> bool:
+        return await self.writer.submit(workflows.delete_, workflows.Deletion(workflow_id, actor))
+
+    async def workflow(self, workflow_id: int) -> Workflow:
+        return await self._read(lambda tx: flows.workflow(tx, flows.by_id(workflow_id), workflow_id))
+
+    async def workflow_by_key(self, key: str) -> Workflow:
+        return await self._read(lambda tx: flows.workflow(tx, flows.by_key(key), key))
+
+    async def workflows(self, filters: w.WorkflowFilter, page: r.PageRequest) -> r.Page[WorkflowSummary]:
+        return await self._read(lambda tx: flows.workflows(tx, filters, page))
+
+    async def workflow_versions(self, workflow_id: int, page: r.PageRequest) -> r.Page[WorkflowVersion]:
+        return await self._read(lambda tx: flows.workflow_versions(tx, workflow_id, page))
+
+    async def workflow_version(self, workflow_id: int, version: int) -> WorkflowVersion:
+        return await self._read(lambda tx: flows.workflow_version(tx, workflow_id, version))
+
+    async def workflows_named_by(self, workflow_ids: Sequence[int]) -> Mapping[int, frozenset[int]]:
+        return await self._read(lambda tx: flows.workflows_named_by(tx, workflow_ids))
+
+    async def jobs_by_keys(self, keys: Sequence[str]) -> Mapping[str, Job]:
+        return await self._read(lambda tx: flows.jobs_by_keys(tx, keys))
+
+    async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
+        return await self._read(lambda tx: flows.schedules_of_workflow(tx, workflow_id))
+
+    async def start_run(self, new: w.NewRun) -> w.StartedRun:
+        return await self.writer.submit(starting.start, new)
+
+    async def order(self, order: w.Order) -> w.Ordered:
+        return await self.writer.submit(ordering.order, order)
+
+    async def workflow_run(self, run_id: int) -> WorkflowRun:
+        return await self._read(lambda tx: flows.workflow_run(tx, run_id))
+
+    async def workflow_run_by_key(self, key: str) -> WorkflowRun:
+        return await self._read(lambda tx: flows.workflow_run_by_key(tx, key))
+
+    async def workflow_runs(self, filters: w.RunFilter, page: r.PageRequest) -> r.Page[WorkflowRun]:
+        return await self._read(lambda tx: flows.workflow_runs(tx, filters, page))
+
+    async def run_nodes(self, run_id: int) -> w.RunNodes:
+        return await self._read(lambda tx: flows.run_nodes(tx, run_id))
+
+    async def node_run(self, run_id: int, node_id: str) -> NodeRun:
+        return await self._read(lambda tx: flows.node_run(tx, run_id, node_id))
+
+    async def run_events(self, run_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        return await self._read(lambda tx: flows.run_events(tx, run_id, after_id, limit))
+
+    async def artifacts(self, run_id: int, node_ids: Sequence[str]) -> Mapping[str, w.Ended]:
+        return await self._read(lambda tx: flows.artifacts(tx, run_id, node_ids))
+
+    async def next_run_deadline_at(self) -> datetime | None:
+        return await self._read(flows.next_run_deadline_at)
+
+    async def expire_runs(self, now: datetime, limit: int) -> Sequence[int]:
+        return await self.writer.submit(stopping.expire, stopping.Expiry(now, limit))
+
+    async def skip(self, claim: Claim, reason: str, now: datetime) -> bool:
+        ending = r.Ending(claim, now)
+        return await self._settle(settling.Settlement(ending, settling.LEAVE_OUT, None, reason=reason))
+
+    async def defer(self, claim: Claim, until: datetime, now: datetime) -> bool:
+        ending = r.Ending(claim, now)
+        return await self._settle(
+            settling.Settlement(ending, settling.DEFER, None, ready_at=until, reason=settling.DEFERRED)
+        )
+
+    async def spread(self, claim: Claim, items: Sequence[Any], now: datetime) -> bool:
+        return await self.writer.submit(delegating.spread, delegating.Spreading(claim, items, now))
+
+    async def hand_over(self, claim: Claim, new: w.NewRun) -> bool:
+        return await self.writer.submit(delegating.hand_over, delegating.Handing(claim, new))
+
+    async def save_checkpoint(self, claim: Claim, value: Any) -> bool:
+        return await self.writer.submit(notes.save_checkpoints, notes.Note(claim, value))
+
+    async def save_artifact(self, claim: Claim, value: Any) -> bool:
+        return await self.writer.submit(notes.save_artifacts, notes.Note(claim, value))
+
+    async def append_logs(self, chunks: Sequence[w.LogChunk]) -> int:
+        return await self.writer.submit(notes.append_logs, tuple(chunks))
+
+    async def logs(self, execution_id: int, after: tuple[int, int], limit: int) -> Sequence[w.LogLine]:
+        return await self._read(lambda tx: flows.logs(tx, execution_id, after, limit))
 
     # Cluster --------------------------------------------------------------------------------------------------------
 

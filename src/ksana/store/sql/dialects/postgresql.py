@@ -28,6 +28,7 @@ class PostgresqlDialect(ServerDialect):
         "by_id": "",
         "by_ready": "",
         "by_job_status": "",
+        "by_node": "",
         "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
     }
 

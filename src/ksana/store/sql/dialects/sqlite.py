@@ -32,6 +32,7 @@ class SqliteDialect(Dialect):
         "by_id": "",
         "by_ready": "",
         "by_job_status": "",
+        "by_node": "",
         "now": ":clock",
     }
 

@@ -18,11 +18,13 @@ from sqlalchemy import Row
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed, Execution
-from ksana.domain.job import ConcurrencyPolicy
-from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus
+from ksana.domain.job import ConcurrencyPolicy, Job
+from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus, RunStatus
+from ksana.domain.workflow import NodeClaim, Snapshot, node_of_item
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.statements import snapshots
 from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
@@ -42,6 +44,19 @@ _JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
 _LIMITS = Statement(
     "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
     _IDS,
+)
+_RUNS = Statement(
+    "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth"
+    " FROM {rows} {join} workflow_runs t ON t.id = r.id",
+    _IDS,
+)
+_START_RUNS = update_by_id(
+    "workflow_runs",
+    _IDS,
+    # Only if it has not moved since: somebody may just be stopping it.
+    status=f"CASE WHEN t.status = '{RunStatus.PENDING}' THEN '{RunStatus.RUNNING}' ELSE t.status END",
+    started_at="COALESCE(t.started_at, :now)",
+    updated_at=":now",
 )
 _CLAIM = update_by_id(
     "executions",
@@ -90,9 +105,9 @@ def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
 def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[list[Claimed], list[int]]:
     if not ready:
         return [], []
-    jobs = {row.id: row for row in tx.query(_JOBS, _id_rows(row.job_id for row in ready))}
-    ready = _without_deleted(tx, ready, jobs, wish)
-    room = _room(tx, ready, jobs)
+    job_rows = {row.id: row for row in tx.query(_JOBS, _id_rows(row.job_id for row in ready if row.job_id is not None))}
+    ready = _without_deleted(tx, ready, job_rows, wish)
+    room = _room(tx, ready, job_rows)
     mine: list[Row[Any]] = []
     parked: list[int] = []
     for row in ready:
@@ -106,16 +121,55 @@ def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[lis
         tx.run(_PARK, _id_rows(parked), now=to_micros(wish.now))
     if mine:
         tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=to_micros(wish.now))
-    return [Claimed(_running(row, wish), codec.job(jobs[row.job_id])) for row in mine], parked
+    nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], wish)
+    return [_claimed(row, job_rows, nodes.get(row.id), wish) for row in mine], parked
+
+
+def _claimed(row: Row[Any], jobs: dict[int, Row[Any]], node: NodeClaim | None, wish: Wish) -> Claimed:
+    if node is None:
+        return Claimed(_running(row, wish), codec.job(jobs[row.job_id]))
+    made = node.snapshot
+    job = Job(row.job_id or 0, made.job_key or "", made.spec, 0, wish.now, wish.now)
+    return Claimed(_running(row, wish), job, node)
+
+
+def _nodes(tx: Tx, rows: list[Row[Any]], wish: Wish) -> dict[int, NodeClaim]:
+    """What each of these nodes is by the run that it belongs to; those runs have begun now."""
+    if not rows:
+        return {}
+    found = {run.id: run for run in tx.query(_RUNS, _id_rows(row.workflow_run_id for row in rows))}
+    beginning = [run.id for run in found.values() if run.status == RunStatus.PENDING]
+    if beginning:
+        tx.run(_START_RUNS, _id_rows(beginning), now=to_micros(wish.now))
+    known = snapshots.read(tx, (run.snapshot for run in found.values()))
+    params = {run.id: codec.from_json(run.params) or {} for run in found.values()}
+    return {row.id: _node_claim(row, found[row.workflow_run_id], known, params) for row in rows}
+
+
+def _node_claim(
+    row: Row[Any], run: Row[Any], known: dict[str, Snapshot], params: dict[int, dict[str, Any]]
+) -> NodeClaim:
+    return NodeClaim(
+        run_id=run.id,
+        run_key=run.public_id,
+        workflow_key=run.workflow_key,
+        node_id=row.node_id,
+        snapshot=known[run.snapshot].nodes[node_of_item(row.node_id)],
+        params=params[run.id],
+        depth=run.depth,
+        checkpoint=codec.from_json(row.checkpoint),
+        is_item=row.parent_id is not None,
+    )
 
 
 def _without_deleted(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]], wish: Wish) -> list[Row[Any]]:
     """What was asked for while its job was being deleted does not run; nor what nobody can read any more, which must not keep
-    the others from running."""
+    the others from running. A node runs with what its run started with, whatever has become of the job."""
     reasons = {job.id: reason for job in jobs.values() if (reason := _unfit(job)) is not None}
-    gone = [row for row in ready if row.job_id in reasons]
+    gone = [row for row in ready if row.job_id in reasons and row.workflow_run_id is None]
     apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason=reasons[row.job_id]) for row in gone])
-    return [row for row in ready if row.job_id not in reasons]
+    dropped = {row.id for row in gone}
+    return [row for row in ready if row.id not in dropped]
 
 
 def _unfit(job: Row[Any]) -> str | None:
@@ -128,11 +182,12 @@ def _unfit(job: Row[Any]) -> str | None:
     return None
 
 
-def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int, int | None]:
+def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int | None, int | None]:
     """How many more may start of each job: None is any number; a job that another claim is counting is left out."""
     starting = {row.job_id for row in ready if row.status == ExecutionStatus.SCHEDULED}
-    limited = [job_id for job_id in starting if jobs[job_id].concurrency != ConcurrencyPolicy.PARALLEL]
-    room: dict[int, int | None] = dict.fromkeys(set(jobs) - set(limited))
+    limited = [job_id for job_id in starting & jobs.keys() if jobs[job_id].concurrency != ConcurrencyPolicy.PARALLEL]
+    # A job that was purged, and a node that carries its job itself (None), have no limit.
+    room: dict[int | None, int | None] = dict.fromkeys({row.job_id for row in ready} - set(limited))
     if limited:
         limits = {row.id: row.max_concurrency for row in tx.query(_LIMITS, _id_rows(limited))}
         held = holders(tx, list(limits)) if limits else {}
@@ -140,7 +195,7 @@ def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int,
     return room
 
 
-def _fits(row: Row[Any], room: dict[int, int | None]) -> bool:
+def _fits(row: Row[Any], room: dict[int | None, int | None]) -> bool:
     if row.status == ExecutionStatus.RETRYING:
         return True  # it has kept its slot
     if row.job_id not in room:

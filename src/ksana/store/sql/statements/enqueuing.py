@@ -7,14 +7,15 @@ from typing import Any
 from sqlalchemy import Row
 
 from ksana.domain.admission import Limits, Skip, admit
-from ksana.domain.errors import ConcurrencyLimit, InvalidInput, KsanaError, NotFound
+from ksana.domain.errors import ConcurrencyLimit, KsanaError, NotFound
 from ksana.domain.events import EventType
 from ksana.domain.execution import Execution
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.states import ACTIVE, ExecutionStatus
 from ksana.store.requests import Enqueued, NewExecution
 from ksana.store.sql import codec
-from ksana.store.sql.rows import Statement, columns, insert_rows, to_json
+from ksana.store.sql.rows import Statement, columns, to_json
+from ksana.store.sql.statements import idempotency
 from ksana.store.sql.statements.journal import fitting, record_changes
 from ksana.store.sql.statements.slots import JOB_STATES, job_states
 from ksana.store.sql.tx import Tx
@@ -53,16 +54,8 @@ _ACTIVE_COUNTS = Statement(
     " GROUP BY t.job_id",
     JOB_STATES,
 )
-_KEYS = columns(scope="text", idempotency_key="text", resource_id="int", created_at="int")
-_INSERT_KEYS = insert_rows("idempotency_keys", _KEYS)
-_KNOWN_KEYS = Statement(
-    "SELECT t.scope, t.idempotency_key, t.resource_id FROM {rows} {join} idempotency_keys t"
-    " ON t.scope = r.scope AND t.idempotency_key = r.idempotency_key",
-    columns(scope="key", idempotency_key="key"),
-)
 _EXECUTIONS = Statement("SELECT t.* FROM {rows} {join} executions t ON t.id = r.id", _JOBS)
 
-KEY_LENGTH = 128
 Name = tuple[str, str] | int
 """What tells requests of one batch apart: their idempotency key, else their place in it."""
 
@@ -115,7 +108,8 @@ def insert_executions(tx: Tx, rows: Sequence[Sequence[Any]]) -> list[int]:
 
 def enqueue(tx: Tx, news: list[NewExecution]) -> list[Enqueued | KsanaError]:
     wanted = targets(tx, {new.job_id for new in news})
-    ids = _known(tx, news)
+    keys = [key for new in news if (key := _key(new)) is not None]
+    ids: dict[Name, int] = dict(idempotency.known(tx, keys).items())
     names = [_key(new) or position for position, new in enumerate(news)]
     made: dict[Name, int] = {}
     """Of several with one key, the first makes the execution and the others are shown it."""
@@ -143,10 +137,9 @@ def _refusal(new: NewExecution, wanted: Targets) -> KsanaError | None:
     job = wanted.jobs.get(new.job_id)
     if job is None:
         return NotFound("job", new.job_id)
-    if new.idempotency_key is not None and not 0 < len(new.idempotency_key.strip()) <= KEY_LENGTH:
-        return InvalidInput("idempotency_key", f"must have 1 to {KEY_LENGTH} characters")
-    if new.idempotency_key is not None and not new.idempotency_key.isprintable():
-        return InvalidInput("idempotency_key", "must not contain control characters or halves of characters")
+    wrong = None if new.idempotency_key is None else idempotency.refusal(new.idempotency_key)
+    if wrong is not None:
+        return wrong
     active = wanted.active.get(job.id, 0)
     if admit(limits_of(job), active) is not None:
         queue = job.queue_limit if job.concurrency == ConcurrencyPolicy.QUEUE else 0
@@ -158,9 +151,7 @@ def _refusal(new: NewExecution, wanted: Targets) -> KsanaError | None:
 def _insert(tx: Tx, made: list[NewExecution], wanted: Targets) -> list[int]:
     ids = insert_executions(tx, [_row(tx, new, wanted.jobs[new.job_id]) for new in made])
     keys = [(_key(new), execution_id) for new, execution_id in zip(made, ids, strict=True)]
-    rows = [(*key, execution_id, tx.clock) for key, execution_id in keys if key is not None]
-    if rows:
-        tx.run(_INSERT_KEYS, rows)
+    idempotency.remember(tx, [(*key, execution_id) for key, execution_id in keys if key is not None])
     record_changes(
         tx,
         tx.clock,
@@ -197,12 +188,6 @@ def _row(tx: Tx, new: NewExecution, job: Row[Any]) -> tuple[Any, ...]:
 def _key(new: NewExecution) -> tuple[str, str] | None:
     """Under which an execution is known to whoever asked for it."""
     return None if new.idempotency_key is None else (f"job/{new.job_id}", new.idempotency_key.strip())
-
-
-def _known(tx: Tx, news: list[NewExecution]) -> dict[Name, int]:
-    """The executions that keys of these have made before."""
-    keys = sorted({key for new in news if (key := _key(new)) is not None})
-    return {(row.scope, row.idempotency_key): row.resource_id for row in tx.query(_KNOWN_KEYS, keys)} if keys else {}
 
 
 def _read(tx: Tx, ids: Iterable[int]) -> dict[int, Execution]:

@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from ksana.domain.errors import IdTaken, KsanaError, NameTaken, NotFound, VersionMismatch
+from ksana.domain.errors import IdTaken, JobInUse, KsanaError, NameTaken, NotFound, VersionMismatch
 from ksana.domain.events import Actor, EventType
 from ksana.domain.job import MAX_CONCURRENCY, Contract, Job, JobSpec
 from ksana.domain.states import ExecutionMove, ExecutionStatus
 from ksana.store.requests import JobChange, NewJob
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement
-from ksana.store.sql.statements import schedules
+from ksana.store.sql.statements import schedules, workflows
 from ksana.store.sql.statements.journal import record_change
 from ksana.store.sql.statements.slots import release, status_list
 from ksana.store.sql.tx import Tx
@@ -25,6 +25,8 @@ _jobs = schema.jobs.c
 _DROP_UNSTARTED = Statement(
     f"UPDATE executions SET status = '{DROP.target}', ready_at = NULL, ended_at = :at, updated_at = :at,"
     f" reason = 'job_deleted' WHERE job_id = :job_id AND status IN ({status_list(DROP.sources)})"
+    # A node of a workflow runs with what its run started with.
+    " AND workflow_run_id IS NULL"
 )
 
 
@@ -57,7 +59,7 @@ def _create(tx: Tx, new: NewJob) -> Job | KsanaError:
     happening = (EventType.JOB_CREATED, f"job/{job_id}", {"key": new.key, "name": new.spec.name})
     record_change(tx, tx.clock, new.actor, happening)
     if new.schedule is not None:
-        schedules.insert_one(tx, job_id, new.schedule, new.actor)
+        schedules.insert_one(tx, schedules.Owner(job_id), new.schedule, new.actor)
     return codec.job(tx.core(select(schema.jobs).where(_jobs.id == job_id))[0])
 
 
@@ -93,12 +95,15 @@ def delete(tx: Tx, deletions: list[Deletion]) -> list[bool | KsanaError]:
     return [_delete(tx, deletion) for deletion in deletions]
 
 
-def _delete(tx: Tx, deletion: Deletion) -> bool:
+def _delete(tx: Tx, deletion: Deletion) -> bool | KsanaError:
     # In the order in which a fire takes them: schedules, then the job.
     schedules_of_job = schedules.lock_of_job(tx, deletion.id)
     row = _locked(tx, deletion.id)
     if row is None:
         return False
+    users = workflows.names_of_users(tx, "job", row.id)
+    if users:
+        return JobInUse(row.public_id, users)
     # Its name and its public id are free again; `~` begins no id that a client may choose.
     gone = {"deleted_at": tx.clock, "updated_at": tx.clock, "unique_name": None, "public_id": f"~{row.id}"}
     tx.core_run(update(schema.jobs).where(_jobs.id == row.id).values(gone))

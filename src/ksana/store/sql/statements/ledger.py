@@ -15,11 +15,12 @@ _OCCURRENCE = columns(
     last_planned_for="int",
     instants="int",
     execution_id="int",
+    workflow_run_id="int",
     recorded_at="int",
 )
 _INSERT = insert_rows("occurrences", _OCCURRENCE)
 
-OccurrenceRow = tuple[int, int, str, str | None, int | None, int, int | None, int]
+OccurrenceRow = tuple[int, int, str, str | None, int | None, int, int | None, int | None, int]
 
 
 def record_occurrences(tx: Tx, rows: list[OccurrenceRow]) -> None:
@@ -35,4 +36,4 @@ def record_skipped(tx: Tx, skipped: Iterable[tuple[int, SkippedRange]], at: int)
 
 def skipped_row(schedule_id: int, part: SkippedRange, at: int) -> OccurrenceRow:
     last = to_micros(part.last) if part.count > 1 else None
-    return (schedule_id, to_micros(part.first), part.outcome, part.reason, last, part.count, None, at)
+    return (schedule_id, to_micros(part.first), part.outcome, part.reason, last, part.count, None, None, at)

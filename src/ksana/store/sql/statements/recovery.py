@@ -12,8 +12,10 @@ from ksana.domain.events import EventType
 from ksana.domain.instance import InstanceStatus
 from ksana.domain.job import RecoveryRule
 from ksana.domain.states import AttemptStatus, ExecutionMove, ExecutionStatus
+from ksana.domain.workflow import node_of_item
 from ksana.store.requests import Recovered
 from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.statements import runs
 from ksana.store.sql.statements.journal import record_events
 from ksana.store.sql.statements.settling import Moved, apply_moves, attempt_row, record_attempts
 from ksana.store.sql.tx import Tx
@@ -53,11 +55,11 @@ def _recover(tx: Tx, sweep: Sweep) -> Recovered:
     orphans = tx.query(_ORPHANS, most=sweep.limit)
     at_most_once = _at_most_once(tx, orphans)
     record_attempts(tx, [attempt_row(row, AttemptStatus.LOST, at, LOST) for row in orphans])
-    failed = [Moved(row, FAIL_LOST.target, at, error=LOST) for row in orphans if row.job_id in at_most_once]
+    failed = [Moved(row, FAIL_LOST.target, at, error=LOST) for row in orphans if row.id in at_most_once]
     requeued = [
         Moved(row, REQUEUE.target, at, ready_at=row.planned_for or row.created_at)
         for row in orphans
-        if row.job_id not in at_most_once
+        if row.id not in at_most_once
     ]
     apply_moves(tx, failed + requeued)
     return Recovered(dead, requeued=len(requeued), failed=len(failed))
@@ -72,8 +74,14 @@ def _bury(tx: Tx, at: int) -> tuple[str, ...]:
 
 
 def _at_most_once(tx: Tx, orphans: list[Row[Any]]) -> set[int]:
-    job_ids = sorted({row.job_id for row in orphans if row.job_id is not None})
-    if not job_ids:
-        return set()
-    rules = tx.query(_RULES, [(job_id,) for job_id in job_ids])
-    return {row.id for row in rules if row.recovery == RecoveryRule.FAIL}
+    """Those that must not run twice: by their job or, nodes, by what their run started with."""
+    job_ids = sorted({row.job_id for row in orphans if row.job_id is not None and row.workflow_run_id is None})
+    rules = tx.query(_RULES, [(job_id,) for job_id in job_ids]) if job_ids else []
+    once = {row.id for row in rules if row.recovery == RecoveryRule.FAIL}
+    held = runs.lock(tx, [row.workflow_run_id for row in orphans])
+    return {row.id for row in orphans if row.workflow_run_id is None and row.job_id in once} | {
+        row.id
+        for row in orphans
+        if row.workflow_run_id is not None
+        and held[row.workflow_run_id].snapshot.nodes[node_of_item(row.node_id)].spec.recovery is RecoveryRule.FAIL
+    }

@@ -23,8 +23,16 @@ _schedules = schema.schedules.c
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """What a schedule belongs to: a job, or a workflow."""
+
+    job_id: int | None = None
+    workflow_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Creation:
-    job_id: int
+    owner: Owner
     new: NewSchedule
     actor: Actor
 
@@ -53,23 +61,25 @@ def create(tx: Tx, creations: list[Creation]) -> list[Schedule | KsanaError]:
 
 
 def _create(tx: Tx, creation: Creation) -> Schedule | KsanaError:
-    jobs = schema.jobs.c
-    found = select(jobs.id).where(jobs.id == creation.job_id, jobs.deleted_at.is_(None)).with_for_update(read=True)
+    table = schema.jobs if creation.owner.job_id is not None else schema.workflows
+    owner_id = creation.owner.job_id if creation.owner.job_id is not None else creation.owner.workflow_id
+    found = select(table.c.id).where(table.c.id == owner_id, table.c.deleted_at.is_(None)).with_for_update(read=True)
     if not tx.core(found):
-        return NotFound("job", creation.job_id)
+        return NotFound(table.name.removesuffix("s"), owner_id)
     if key_is_taken(tx, creation.new.key):
         return IdTaken("schedule", creation.new.key)
-    return insert_one(tx, creation.job_id, creation.new, creation.actor)
+    return insert_one(tx, creation.owner, creation.new, creation.actor)
 
 
 def key_is_taken(tx: Tx, key: str) -> bool:
     return bool(tx.core(select(_schedules.id).where(_schedules.public_id == key)))
 
 
-def insert_one(tx: Tx, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
+def insert_one(tx: Tx, owner: Owner, new: NewSchedule, actor: Actor) -> Schedule:
     values = {
         "public_id": new.key,
-        "job_id": job_id,
+        "job_id": owner.job_id,
+        "workflow_id": owner.workflow_id,
         "kind": new.spec.kind.value,
         "spec": codec.schedule_spec_json(new.spec),
         "input": to_json(new.input) if new.input else None,
@@ -85,7 +95,9 @@ def insert_one(tx: Tx, job_id: int, new: NewSchedule, actor: Actor) -> Schedule:
     _set(tx, schedule_id, _position(new.spec, schedule_id, new.next_planned_for, status))
     if new.passed is not None:
         record_skipped(tx, [(schedule_id, new.passed)], tx.clock)
-    data = {"job_id": job_id, "key": new.key, "paused": new.paused, "spec": values["spec"]}
+    data = {"job_id": owner.job_id, "key": new.key, "paused": new.paused, "spec": values["spec"]}
+    if owner.workflow_id is not None:
+        data["workflow_id"] = owner.workflow_id
     return _told(tx, schedule_id, actor, EventType.SCHEDULE_CREATED, data, at=new.at)
 
 
@@ -93,7 +105,7 @@ def take(tx: Tx, job_id: int, step: ScheduleStep, actor: Actor) -> None:
     """One step of a change of its job. Raises what makes it impossible, so that nothing of that change is written."""
     match step:
         case NewSchedule():
-            answer: Schedule | KsanaError = _create(tx, Creation(job_id, step, actor))
+            answer: Schedule | KsanaError = _create(tx, Creation(Owner(job_id), step, actor))
         case ScheduleChange():
             answer = _change(tx, step)
         case Pausing():
@@ -201,6 +213,11 @@ def _delete(tx: Tx, wanted: Deletion) -> bool:
 def lock_of_job(tx: Tx, job_id: int) -> list[Row[Any]]:
     of_job = select(schema.schedules).where(_schedules.job_id == job_id, _schedules.deleted_at.is_(None))
     return tx.core(of_job.order_by(_schedules.id).with_for_update())
+
+
+def lock_of_workflow(tx: Tx, workflow_id: int) -> list[Row[Any]]:
+    of_workflow = select(schema.schedules).where(_schedules.workflow_id == workflow_id, _schedules.deleted_at.is_(None))
+    return tx.core(of_workflow.order_by(_schedules.id).with_for_update())
 
 
 def delete_all(tx: Tx, rows: list[Row[Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +13,25 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.events import EventType
 from ksana.domain.execution import Claim
 from ksana.domain.outcome import NO_EVIDENCE, Evidence
-from ksana.domain.states import HOLDS_SLOT, TERMINAL, AttemptStatus, ExecutionMove, ExecutionStatus
+from ksana.domain.states import (
+    ACTIVE,
+    CLAIMABLE,
+    HOLDS_SLOT,
+    TERMINAL,
+    UNSTARTED,
+    AttemptStatus,
+    ExecutionMove,
+    ExecutionStatus,
+    RunStatus,
+)
 from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, brief, columns, insert_rows, storable, to_json, update_by_id
+from ksana.store.sql.statements import admission, runs
+from ksana.store.sql.statements.advancing import EndedNode, advance, results_of
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
-from ksana.store.sql.statements.slots import release
+from ksana.store.sql.statements.runs import RunNow
+from ksana.store.sql.statements.slots import release, status_list
 from ksana.store.sql.tx import NO_ROWS, Tx
 
 _RUNNING = frozenset({ExecutionStatus.RUNNING})
@@ -28,10 +41,14 @@ TIME_OUT = ExecutionMove(_RUNNING, ExecutionStatus.TIMEOUT)
 RETRY = ExecutionMove(_RUNNING, ExecutionStatus.RETRYING)
 AWAIT_CALLBACK = ExecutionMove(_RUNNING, ExecutionStatus.CALLBACK_PENDING)
 HAND_BACK = ExecutionMove(_RUNNING, ExecutionStatus.SCHEDULED)
+LEAVE_OUT = ExecutionMove(_RUNNING, ExecutionStatus.SKIPPED)
+DEFER = ExecutionMove(_RUNNING, ExecutionStatus.SCHEDULED)
+DELEGATE = ExecutionMove(_RUNNING, ExecutionStatus.DELEGATED)
+STOP = ExecutionMove(ACTIVE, ExecutionStatus.STOPPED)
 
 _LOCK_CLAIMS = Statement(
     "SELECT t.id, r.epoch AS claimed_epoch, t.job_id, t.epoch, t.attempt, t.owner, t.attempt_started_at, t.planned_for,"
-    " t.created_at"
+    " t.created_at, t.trace_id, t.status, t.workflow_run_id, t.node_id, t.parent_id"
     " FROM {rows} {join} executions t {by_id} ON t.id = r.id"
     f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}' ORDER BY t.id {{for_update}}",
     columns(id="int", epoch="int"),
@@ -49,7 +66,20 @@ _SETTLED = columns(
     updated_at="int",
 )
 _SETTLE = update_by_id(
-    "executions", _SETTLED, owner="NULL", **{name: f"r.{name}" for name, _ in _SETTLED if name != "id"}
+    "executions",
+    _SETTLED,
+    owner="NULL",
+    # What was saved while it ran stays, unless its end says something else.
+    output="COALESCE(r.output, t.output)",
+    **{name: f"r.{name}" for name, _ in _SETTLED if name not in {"id", "output"}},
+)
+_ACTIVE_NODES = Statement(
+    "SELECT t.* FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.id"
+    f" WHERE t.status IN ({status_list(ACTIVE)}) ORDER BY t.id {{for_update}}",
+    columns(id="int"),
+)
+_EXECUTIONS = Statement(
+    "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id ORDER BY t.id", columns(id="int")
 )
 _ATTEMPT = columns(
     execution_id="int",
@@ -78,7 +108,11 @@ _ADD_EVIDENCE = Statement(
     " WHERE execution_id = :execution_id AND epoch = :epoch AND request IS NULL AND response_code IS NULL"
 )
 
+DEFERRED = "deferred"
+"""The reason of an execution that waits for a time of its own."""
+
 _EVENTS = {
+    ExecutionStatus.DELEGATED: EventType.NODE_DELEGATED,
     ExecutionStatus.RETRYING: EventType.EXECUTION_RETRYING,
     ExecutionStatus.CALLBACK_PENDING: EventType.EXECUTION_AWAITING_CALLBACK,
     ExecutionStatus.SCHEDULED: EventType.EXECUTION_RECOVERED,
@@ -91,9 +125,11 @@ class Settlement:
 
     ending: Ending
     move: ExecutionMove
-    attempt: AttemptStatus
+    attempt: AttemptStatus | None
+    """None: nothing was tried, and it does not count as an attempt."""
     ready_at: datetime | None = None
     deadline_at: datetime | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +155,7 @@ def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
 
 
 def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
+    held = runs.lock(tx, [settlement.ending.claim.workflow_run_id for settlement in settlements])
     mine = lock_claims(tx, [settlement.ending.claim for settlement in settlements])
     answers: list[bool | KsanaError] = []
     moved: list[Moved] = []
@@ -129,24 +166,86 @@ def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
         answers.append(row is not None)
         if row is not None:
             moved.append(_moved(row, settlement))
-            attempts.append(_attempt_of(row, settlement))
-        elif settlement.move is not HAND_BACK:
+            if settlement.attempt is not None:
+                attempts.append(_attempt_of(row, settlement, settlement.attempt))
+        elif settlement.attempt is not None and settlement.move is not HAND_BACK:
             _add_evidence(tx, settlement.ending)
     record_attempts(tx, attempts)
-    apply_moves(tx, moved)
+    apply_moves(tx, moved, held)
     return answers
 
 
-def apply_moves(tx: Tx, moved: list[Moved]) -> None:
-    """Writes where locked executions go, tells of it, and gives back the slots of those that ended."""
-    if not moved:
-        return
-    moved = sorted(moved, key=lambda move: move.row.id)
+def apply_moves(tx: Tx, moved: list[Moved], held: dict[int, RunNow] | None = None) -> None:
+    """Writes where locked executions go, tells of it, gives back the slots of those that ended, and carries on what that means
+    for the workflow runs that they belong to: from items to their node, from runs to the node that they work for. `held` are
+    runs that are locked already."""
+    while moved:
+        moved = _apply(tx, moved, held or {})
+        held = None
+
+
+def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
+    """What has to move next."""
+    missing = {move.row.workflow_run_id for move in moved} - held.keys() - {None}
+    concerned = held | runs.lock(tx, missing)
+    moved = sorted((_unless_stopping(move, concerned) for move in moved), key=lambda move: move.row.id)
     tx.run(_SETTLE, [_settled_row(move) for move in moved])
     at = max(move.at for move in moved)
     record_events(tx, at, [_happening(move) for move in moved])
     free = Counter(move.row.job_id for move in moved if move.target not in HOLDS_SLOT and move.row.job_id is not None)
     release(tx, free, at)
+    ended = [
+        EndedNode(move.row, move.target, move.reason)
+        for move in moved
+        if move.target in TERMINAL and move.row.workflow_run_id is not None
+    ]
+    if not ended:
+        return []
+    follow = advance(tx, concerned, ended, at)
+    runs.write(tx, concerned.values(), at)
+    admission.let_in(tx, {run.row.workflow_id for run in follow.ended}, at)
+    parents = [Moved(end.row, end.target, at, output=end.output, error=end.error) for end in follow.parents]
+    return [*halted(tx, follow.halted, UNSTARTED, at), *parents, *delegators(tx, follow.ended, at)]
+
+
+def _unless_stopping(move: Moved, concerned: dict[int, RunNow]) -> Moved:
+    """Nothing of a run that stops begins again."""
+    run = concerned.get(move.row.workflow_run_id)
+    if run is None or run.going_on or move.target not in CLAIMABLE:
+        return move
+    return replace(move, target=STOP.target, ready_at=None, reason=run.reason)
+
+
+def halted(tx: Tx, stopping: Iterable[RunNow], states: frozenset[ExecutionStatus], at: int) -> list[Moved]:
+    """What of these runs is in one of these states, and so stops."""
+    reasons = {run.id: run.reason for run in stopping}
+    rows = tx.query(_ACTIVE_NODES, [(run_id,) for run_id in sorted(reasons)]) if reasons else []
+    return [
+        Moved(row, STOP.target, at, error=row.error, reason=reasons[row.workflow_run_id])
+        for row in rows
+        if row.status in states
+    ]
+
+
+def delegators(tx: Tx, ended: Iterable[RunNow], at: int) -> list[Moved]:
+    """The nodes that ended runs worked for."""
+    made = {run.row.parent_execution_id: run for run in ended if run.row.parent_execution_id is not None}
+    if not made:
+        return []
+    ids = [(execution_id,) for execution_id in sorted(made)]
+    runs.lock(tx, {row.workflow_run_id for row in tx.query(_EXECUTIONS, ids)})
+    rows = [row for row in tx.query(_EXECUTIONS, ids) if row.status == ExecutionStatus.DELEGATED]
+    return [_delegator_end(tx, row, made[row.id], at) for row in rows]
+
+
+def _delegator_end(tx: Tx, row: Row[Any], run: RunNow, at: int) -> Moved:
+    output = {"runId": run.row.public_id, "status": run.status, "artifacts": results_of(tx, run)}
+    if run.status is RunStatus.SUCCESS:
+        return Moved(row, ExecutionStatus.SUCCESS, at, output=output)
+    if run.status is RunStatus.FAILED:
+        error = f"run {run.row.public_id} failed: {run.error or f'{run.failed} nodes failed'}"
+        return Moved(row, ExecutionStatus.FAILED, at, output=output, error=error)
+    return Moved(row, STOP.target, at, output=output, reason=f"run {run.row.public_id} is {run.status}")
 
 
 def record_attempts(tx: Tx, attempts: list[tuple[Any, ...]]) -> None:
@@ -164,7 +263,12 @@ def end_attempt(tx: Tx, row: Row[Any], status: AttemptStatus, at: int, error: st
 
 
 def lock_one(tx: Tx, execution_id: int) -> Row[Any] | None:
+    """The execution, locked; the run that it is a node of before it."""
     wanted = select(schema.executions).where(schema.executions.c.id == execution_id)
+    found = tx.core(wanted)
+    if not found:
+        return None
+    runs.lock(tx, [found[0].workflow_run_id])
     found = tx.core(wanted.with_for_update())
     return found[0] if found else None
 
@@ -209,9 +313,9 @@ def _add_evidence(tx: Tx, ending: Ending) -> None:
     )
 
 
-def _attempt_of(row: Row[Any], settlement: Settlement) -> tuple[Any, ...]:
+def _attempt_of(row: Row[Any], settlement: Settlement, status: AttemptStatus) -> tuple[Any, ...]:
     ending = settlement.ending
-    return attempt_row(row, settlement.attempt, to_micros(ending.at), ending.error, ending.evidence)
+    return attempt_row(row, status, to_micros(ending.at), ending.error, ending.evidence)
 
 
 def _moved(row: Row[Any], settlement: Settlement) -> Moved:
@@ -224,10 +328,11 @@ def _moved(row: Row[Any], settlement: Settlement) -> Moved:
         to_micros(settlement.ending.at),
         ready_at=ready_at,
         deadline_at=codec.micros(settlement.deadline_at),
-        attempt=row.attempt - 1 if handed_back else None,
+        attempt=row.attempt - 1 if handed_back or settlement.attempt is None else None,
         # That an instance stopped is told with the attempt; the run itself has not failed.
         error=None if handed_back else settlement.ending.error,
         output=settlement.ending.output,
+        reason=settlement.reason,
     )
 
 
@@ -247,6 +352,12 @@ def _settled_row(move: Moved) -> tuple[Any, ...]:
 
 
 def _happening(move: Moved) -> Happening:
+    """What happens to a node is told of its run."""
     kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
+    if move.reason == DEFERRED:
+        kind = EventType.EXECUTION_DEFERRED
     data = {"status": move.target, "attempt": move.row.attempt, "job_id": move.row.job_id}
-    return (kind, f"execution/{move.row.id}", data)
+    if move.row.workflow_run_id is None:
+        return (kind, f"execution/{move.row.id}", data)
+    more = {"reason": move.reason} if move.reason else {}
+    return (kind, f"run/{move.row.workflow_run_id}", data | more | {"node": move.row.node_id})

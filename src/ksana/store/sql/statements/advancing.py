@@ -1,0 +1,285 @@
+"""Advancing: what the end of nodes means for the nodes after them, for the node they are items of, and for their runs.
+
+It is part of the transaction that ends them, so that no run lives in a process's memory. Its statements are as many for one
+node of one run as for a thousand nodes of hundreds: the tallies of those that come after are read together and written
+together. `domain/dag.py` decides; here it is only asked, and written down.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from ksana.domain.dag import Advance, Skip, Standing, Tally, standing_of
+from ksana.domain.events import EventType
+from ksana.domain.states import ExecutionMove, ExecutionStatus, RunStatus
+from ksana.domain.workflow import item_id
+from ksana.domain.workflow_run import FAIL_FAST
+from ksana.store.sql import codec, schema
+from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.statements.journal import Happening, record_events
+from ksana.store.sql.statements.runs import RunNow
+from ksana.store.sql.tx import Tx
+
+_S = ExecutionStatus
+READY = ExecutionMove(frozenset({_S.PENDING}), _S.SCHEDULED)
+SKIP = ExecutionMove(frozenset({_S.PENDING}), _S.SKIPPED)
+STEPS = 3
+"""How far skips are followed node by node; what is further away is read all at once."""
+
+_NODES = columns(run_id="int", node_id="key")
+_PENDING = Statement(
+    "SELECT t.id, t.workflow_run_id, t.node_id, t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
+    " FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id"
+    f" WHERE t.status = '{_S.PENDING}'",
+    _NODES,
+)
+_DECIDED = columns(
+    id="int",
+    status="text",
+    ready_at="int",
+    open_dependencies="int",
+    failed_dependencies="int",
+    skipped_dependencies="int",
+    reason="text",
+    ended_at="int",
+)
+WRITE_DECIDED = update_by_id(
+    "executions", _DECIDED, updated_at=":at", **{name: f"r.{name}" for name, _ in _DECIDED if name != "id"}
+)
+_PARENTS = Statement("SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id", columns(id="int"))
+_COUNT_ITEMS = update_by_id(
+    "executions",
+    columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
+    open_dependencies="r.open_dependencies",
+    failed_dependencies="r.failed_dependencies",
+    skipped_dependencies="r.skipped_dependencies",
+    updated_at=":at",
+)
+_OUTPUTS = Statement(
+    "SELECT t.parent_id, t.output FROM {rows} {join} executions t ON t.parent_id = r.id ORDER BY t.parent_id, t.id",
+    columns(id="int"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedNode:
+    """A node, or an item of one, that has just ended."""
+
+    row: Row[Any]
+    status: ExecutionStatus
+    reason: str | None = None
+
+    @property
+    def standing(self) -> Standing:
+        return standing_of(self.status, self.reason)
+
+
+@dataclass(slots=True)
+class FollowUp:
+    """What has to move next, because of what has ended."""
+
+    halted: list[RunNow] = field(default_factory=list)
+    """Runs of which nothing more may start."""
+    parents: list["ParentEnd"] = field(default_factory=list)
+    ended: list[RunNow] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ParentEnd:
+    """A node whose items have all ended."""
+
+    row: Row[Any]
+    target: ExecutionStatus
+    output: Any = None
+    error: str | None = None
+
+
+def advance(tx: Tx, runs: dict[int, RunNow], ended: Sequence[EndedNode], at: int) -> FollowUp:
+    """Carries these ends on. The runs are locked; what they have become is theirs to be written by the caller."""
+    follow = FollowUp()
+    nodes = [each for each in ended if each.row.parent_id is None]
+    _count(runs, nodes)
+    _halt_failed(runs, nodes, follow)
+    _ready(tx, runs, nodes, at)
+    _items(tx, [each for each in ended if each.row.parent_id is not None], runs, at, follow)
+    follow.ended = [run for run in runs.values() if run.end_if_done(at)]
+    return follow
+
+
+def _count(runs: dict[int, RunNow], nodes: Iterable[EndedNode]) -> None:
+    for each in nodes:
+        run = runs[each.row.workflow_run_id]
+        run.open -= 1
+        run.failed += each.status in FAILURES
+        run.stopped += each.status in STOPS
+        run.changed = True
+
+
+FAILURES = frozenset({_S.FAILED, _S.TIMEOUT, _S.FAILED_TIMEOUT})
+STOPS = frozenset({_S.STOPPED, _S.CANCELED})
+
+
+def _halt_failed(runs: dict[int, RunNow], nodes: Iterable[EndedNode], follow: FollowUp) -> None:
+    for each in nodes:
+        run = runs[each.row.workflow_run_id]
+        if each.status in FAILURES and run.snapshot.dag.fail_fast and run.going_on:
+            if run.status is RunStatus.PENDING:
+                run.move(RunStatus.RUNNING)
+            run.move(RunStatus.STOPPING)
+            run.reason, run.error = FAIL_FAST, f"node {each.row.node_id} failed"
+            follow.halted.append(run)
+
+
+def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int) -> None:
+    ends: dict[int, dict[str, Standing]] = {}
+    for each in nodes:
+        if runs[each.row.workflow_run_id].going_on:
+            ends.setdefault(each.row.workflow_run_id, {})[each.row.node_id] = each.standing
+    reaching = {run_id: Advance(runs[run_id].snapshot.graph, of_run) for run_id, of_run in ends.items()}
+    ids = _carry(tx, runs, reaching)
+    rows, told = [], []
+    for run_id, reached in reaching.items():
+        run = runs[run_id]
+        run.open -= len(reached.skipped)
+        rows += [_decided_row(ids[run_id, node], node, reached, at) for node in reached.tallies]
+        told += [skip_told(run_id, node, skip) for node, skip in reached.skipped.items()]
+    if rows:
+        tx.run(WRITE_DECIDED, sorted(rows), at=at)
+    record_events(tx, at, told)
+
+
+def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], int]:
+    """Tells each what it wants to know, until none wants anything; the row ids of the nodes that they were told of."""
+    ids: dict[tuple[int, str], int] = {}
+    for step in range(STEPS + 1):
+        open_ = {run_id: reached for run_id, reached in reaching.items() if reached.wanted}
+        if not open_:
+            break
+        wanted = [
+            (run_id, node)
+            for run_id, reached in open_.items()
+            for node in sorted(reached.wanted if step < STEPS else reached.beyond())
+        ]
+        found: dict[int, dict[str, Tally]] = {run_id: {} for run_id in open_}
+        for row in tx.query(_PENDING, wanted):
+            ids[row.workflow_run_id, row.node_id] = row.id
+            total = len(runs[row.workflow_run_id].snapshot.graph.dependencies[row.node_id])
+            found[row.workflow_run_id][row.node_id] = tally_of_row(row, total)
+        for run_id, reached in open_.items():
+            reached.learn(found[run_id])
+    return ids
+
+
+def tally_of_row(row: Row[Any], total: int) -> Tally:
+    open_, failed, skipped = row.open_dependencies, row.failed_dependencies, row.skipped_dependencies
+    return Tally(open_, total - open_ - failed - skipped, failed, skipped)
+
+
+def _decided_row(row_id: int, node: str, reached: Advance, at: int) -> tuple[Any, ...]:
+    tally, skip = reached.tallies[node], reached.skipped.get(node)
+    ready = node in reached.started
+    status = READY.target if ready else SKIP.target if skip is not None else _S.PENDING
+    return decided_row(row_id, status, tally, at, skip)
+
+
+def decided_row(
+    row_id: int, status: ExecutionStatus, tally: Tally, at: int, skip: Skip | None = None
+) -> tuple[Any, ...]:
+    """A row of WRITE_DECIDED."""
+    return (
+        row_id,
+        status,
+        at if status is READY.target else None,
+        tally.open,
+        tally.failed,
+        tally.skipped,
+        None if skip is None else skip.reason,
+        None if skip is None else at,
+    )
+
+
+def skip_told(run_id: int, node: str, skip: Skip) -> Happening:
+    data = {"node": node, "status": SKIP.target, "reason": skip.reason}
+    return (EventType.EXECUTION_ENDED, f"run/{run_id}", data)
+
+
+# Items --------------------------------------------------------------------------------------------------------------
+
+
+def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int, follow: FollowUp) -> None:
+    """The ends of items, counted with the node that they belong to; as many more may start, and the last one ends it."""
+    if not items:
+        return
+    parents = {row.id: row for row in tx.query(_PARENTS, sorted({(each.row.parent_id,) for each in items}))}
+    counts: list[tuple[int, int, int, int]] = []
+    freed: list[tuple[int, str]] = []
+    done: list[tuple[Row[Any], int, int]] = []
+    for parent in parents.values():
+        if parent.status != _S.DELEGATED:
+            continue  # somebody has said already what becomes of it
+        mine = [each.status for each in items if each.row.parent_id == parent.id]
+        open_ = parent.open_dependencies - len(mine)
+        failed = parent.failed_dependencies + sum(status in FAILURES for status in mine)
+        stopped = parent.skipped_dependencies + sum(status in STOPS for status in mine)
+        counts.append((parent.id, open_, failed, stopped))
+        run = runs[parent.workflow_run_id]
+        if open_ == 0:
+            done.append((parent, failed, stopped))
+        elif run.going_on:
+            freed += _next_items(run, parent, open_)
+    if counts:
+        tx.run(_COUNT_ITEMS, sorted(counts), at=at)
+    _start_items(tx, freed, at)
+    follow.parents += _parent_ends(tx, done)
+
+
+def _next_items(run: RunNow, parent: Row[Any], open_: int) -> list[tuple[int, str]]:
+    """All items before the place `ended + maxParallel` may run; those that this moves past the place begin now."""
+    for_each = run.snapshot.nodes[parent.node_id].node.for_each
+    if for_each is None or for_each.max_parallel is None:
+        return []
+    total = item_count(parent)
+    first = total - parent.open_dependencies + for_each.max_parallel
+    last = total - open_ + for_each.max_parallel
+    return [(run.id, item_id(parent.node_id, index)) for index in range(first, min(last, total))]
+
+
+def item_count(parent: Row[Any]) -> int:
+    return int((codec.from_json(parent.input) or {}).get("items", 0))
+
+
+def _start_items(tx: Tx, wanted: Sequence[tuple[int, str]], at: int) -> None:
+    if wanted:
+        waiting = tx.query(_PENDING, wanted)
+        rows = [decided_row(row.id, READY.target, Tally(0), at) for row in waiting]
+        if rows:
+            tx.run(WRITE_DECIDED, sorted(rows), at=at)
+
+
+def _parent_ends(tx: Tx, done: Sequence[tuple[Row[Any], int, int]]) -> list[ParentEnd]:
+    if not done:
+        return []
+    outputs: dict[int, list[Any]] = {parent.id: [] for parent, _, _ in done}
+    for row in tx.query(_OUTPUTS, sorted((parent.id,) for parent, _, _ in done)):
+        outputs[row.parent_id].append(codec.from_json(row.output))
+    return [parent_end(parent, failed, stopped, outputs[parent.id]) for parent, failed, stopped in done]
+
+
+def parent_end(parent: Row[Any], failed: int, stopped: int, outputs: list[Any]) -> ParentEnd:
+    """What a node becomes whose items have ended; what they made is its artifact, in their order."""
+    if failed:
+        error = f"{failed} of {len(outputs)} items failed"
+        return ParentEnd(parent, _S.FAILED, outputs, error)
+    if stopped:
+        return ParentEnd(parent, _S.STOPPED, outputs)
+    return ParentEnd(parent, _S.SUCCESS, outputs)
+
+
+def results_of(tx: Tx, run: RunNow) -> dict[str, Any]:
+    """What a run made: the artifacts of the nodes that nothing depends on."""
+    last = [node for node, after in run.snapshot.graph.successors.items() if not after]
+    nodes = schema.executions.c
+    wanted = select(nodes.node_id, nodes.output).where(nodes.workflow_run_id == run.id, nodes.node_id.in_(last))
+    return {row.node_id: codec.from_json(row.output) for row in tx.core(wanted)}

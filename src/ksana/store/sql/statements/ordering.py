@@ -1,0 +1,43 @@
+"""A person's orders to a workflow run: stopping.py ends what goes on, rewriting.py does again what has ended.
+
+Each is a transaction that has the run locked: whoever ends one of its nodes at the same moment comes before or after.
+"""
+
+from sqlalchemy import select
+
+from ksana.domain.clock import to_micros
+from ksana.domain.errors import KsanaError, NotFound, RunNotRunning
+from ksana.domain.states import RUN_TERMINAL
+from ksana.store.sql import schema
+from ksana.store.sql.codec_workflows import workflow_run
+from ksana.store.sql.statements import rewriting, runs, stopping
+from ksana.store.sql.tx import Tx
+from ksana.store.workflow_requests import Close, Complete, Order, Ordered, Reopen, SkipNode, Stop
+
+
+def order(tx: Tx, orders: list[Order]) -> list[Ordered | KsanaError]:
+    return [_order(tx, each) for each in orders]
+
+
+def _order(tx: Tx, wanted: Order) -> Ordered | KsanaError:
+    run = runs.lock(tx, [wanted.run_id]).get(wanted.run_id)
+    if run is None:
+        return NotFound("run", wanted.run_id)
+    broken_off: list[int] = []
+    reopened = 0
+    match wanted:
+        case Stop():
+            if run.status in RUN_TERMINAL:
+                return RunNotRunning(run.row.public_id, run.status)
+            reason = wanted.actor.reason or stopping.STOPPED_BY_HAND
+            broken_off = stopping.stop(tx, run, wanted.actor, to_micros(wanted.at), reason, force=wanted.force)
+        case Close():
+            broken_off = stopping.close(tx, run, wanted.actor, to_micros(wanted.at))
+        case Reopen():
+            reopened = rewriting.reopen(tx, run, wanted)
+        case Complete():
+            broken_off = rewriting.complete(tx, run, wanted)
+        case SkipNode():
+            rewriting.skip(tx, run, wanted)
+    row = tx.core(select(schema.workflow_runs).where(schema.workflow_runs.c.id == wanted.run_id))[0]
+    return Ordered(workflow_run(row), tuple(broken_off), reopened)

@@ -1,0 +1,149 @@
+"""Workflow runs as a transaction sees them: locked first, before any of their nodes, so that what happens to one run happens
+in turn; changed in memory; written once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
+
+from ksana.domain.events import EventType
+from ksana.domain.states import RUN_ADMITTED, RUN_TERMINAL, RunMove, RunStatus
+from ksana.domain.workflow import Snapshot
+from ksana.domain.workflow_run import ended_status
+from ksana.store.sql.rows import Statement, brief, columns, update_by_id
+from ksana.store.sql.statements import snapshots
+from ksana.store.sql.statements.journal import Happening, fitting, record_events
+from ksana.store.sql.tx import Tx
+
+_IDS = columns(id="int")
+# Without the parameters, which may be large.
+_LOCK = Statement(
+    "SELECT t.id, t.public_id, t.workflow_id, t.status, t.reason, t.error, t.snapshot, t.open_nodes, t.failed_nodes,"
+    " t.stopped_nodes, t.parent_execution_id, t.deadline_at, t.started_at, t.ended_at"
+    " FROM {rows} {join} workflow_runs t {by_id} ON t.id = r.id ORDER BY t.id {for_update}",
+    _IDS,
+)
+_RUN = columns(
+    id="int",
+    status="text",
+    reason="text",
+    error="text",
+    open_nodes="int",
+    failed_nodes="int",
+    stopped_nodes="int",
+    deadline_at="int",
+    started_at="int",
+    ended_at="int",
+    updated_at="int",
+)
+_WRITE = update_by_id("workflow_runs", _RUN, **{name: f"r.{name}" for name, _ in _RUN if name != "id"})
+
+
+@dataclass(slots=True)
+class RunNow:
+    """A run that the transaction has locked, as it stands by now."""
+
+    row: Row[Any]
+    snapshot: Snapshot
+    status: RunStatus
+    reason: str | None
+    error: str | None
+    open: int
+    failed: int
+    stopped: int
+    deadline_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    changed: bool = False
+
+    @property
+    def id(self) -> int:
+        return int(self.row.id)
+
+    @property
+    def going_on(self) -> bool:
+        """Whether nodes of it may still start."""
+        return self.status in {RunStatus.PENDING, RunStatus.RUNNING}
+
+    def move(self, target: RunStatus) -> None:
+        """IllegalTransition if there is no such way."""
+        if self.status is not target:
+            RunMove(frozenset({self.status}), target)
+            self.status = target
+            self.changed = True
+
+    def end_if_done(self, at: int) -> bool:
+        """Whether its last node has ended, and so it has."""
+        if self.open or self.status not in RUN_ADMITTED:
+            return False
+        target = ended_status(self.status, self.reason, self.failed, self.stopped)
+        if self.status is RunStatus.PENDING:
+            self.move(RunStatus.RUNNING)  # it ended without anything having been run
+        self.move(target)
+        self.finish(at)
+        return True
+
+    def finish(self, at: int) -> None:
+        self.ended_at, self.deadline_at, self.changed = at, None, True
+        if self.status is RunStatus.SUCCESS:
+            self.error = None
+
+
+def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
+    """These runs, locked until the end of the transaction, in the order of their ids."""
+    wanted = sorted({each for each in run_ids if each is not None})
+    if not wanted:
+        return {}
+    rows = tx.query(_LOCK, [(run_id,) for run_id in wanted])
+    known = snapshots.read(tx, (row.snapshot for row in rows))
+    return {
+        row.id: RunNow(
+            row,
+            known[row.snapshot],
+            RunStatus(row.status),
+            row.reason,
+            row.error,
+            row.open_nodes,
+            row.failed_nodes,
+            row.stopped_nodes,
+            row.deadline_at,
+            row.started_at,
+            row.ended_at,
+        )
+        for row in rows
+    }
+
+
+def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
+    """What has changed of them, and that it has."""
+    changed = sorted((run for run in runs if run.changed), key=lambda run: run.id)
+    if not changed:
+        return
+    tx.run(_WRITE, [_row(run, at) for run in changed])
+    record_events(tx, at, [told for run in changed if (told := _told(run)) is not None])
+    for run in changed:
+        run.changed = False
+
+
+def _row(run: RunNow, at: int) -> tuple[Any, ...]:
+    return (
+        run.id,
+        run.status,
+        fitting(run.reason, 255) if run.reason else None,
+        brief(run.error),
+        run.open,
+        run.failed,
+        run.stopped,
+        run.deadline_at,
+        run.started_at,
+        run.ended_at,
+        at,
+    )
+
+
+def _told(run: RunNow) -> Happening | None:
+    if run.status == run.row.status or run.status not in RUN_TERMINAL or run.status is RunStatus.CLOSED:
+        return None
+    data = {"status": run.status, "failed_nodes": run.failed, "reason": run.reason}
+    return (EventType.RUN_ENDED, f"run/{run.id}", data)
