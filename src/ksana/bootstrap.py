@@ -27,7 +27,15 @@ from ksana.api.system import Health
 from ksana.domain.clock import Clock
 from ksana.domain.errors import InvalidSetting, KsanaError, StoreError, StoreInUse, StoreUnavailable
 from ksana.engine.audit import Report, audit_ledger
-from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands
+from ksana.engine.commands import (
+    JobCommands,
+    NodeDefaults,
+    Resolver,
+    RunCommands,
+    ScheduleCommands,
+    WorkflowCommands,
+    WorkflowRunCommands,
+)
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import Queries
@@ -37,7 +45,12 @@ from ksana.engine.signals import Signals
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.http import MAX_READ, HttpExecutor, HttpOptions
+from ksana.executors.python import PythonExecutor
+from ksana.executors.python_functions import python_options
 from ksana.executors.registry import Executors
+from ksana.executors.shell import ShellExecutor
+from ksana.executors.shell_options import shell_options
+from ksana.executors.wait import WaitExecutor
 from ksana.settings import Loaded, Settings, endpoint
 from ksana.store.base import Store
 from ksana.store.jsonfile import json_path, open_json_store
@@ -65,6 +78,7 @@ class Instance:
     executors: Executors
     signals: Signals
     measures: Measures
+    workflows: WorkflowCommands
     engine: Engine
     stopping: bool = field(default=False, init=False)
 
@@ -131,6 +145,8 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         jobs=JobCommands(store, clock, instance.executors, signals),
         schedules=ScheduleCommands(store, clock, signals),
         runs=RunCommands(store, clock, signals, instance.measures),
+        workflows=instance.workflows,
+        workflow_runs=WorkflowRunCommands(store, clock, signals),
         settings=instance.settings,
     )
     return [
@@ -151,7 +167,14 @@ def _executors(settings: Settings) -> Executors:
         max_kept=executor.response_kept,
         max_read=max(MAX_READ, executor.response_kept),
     )
-    return Executors([HttpExecutor(options)])
+    return Executors(
+        [
+            HttpExecutor(options),
+            ShellExecutor(shell_options(settings)),
+            PythonExecutor(python_options(settings)),
+            WaitExecutor(),
+        ]
+    )
 
 
 def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
@@ -169,8 +192,10 @@ def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
 def _assembled(settings: Settings, store: Store, clock: Clock, base_url: str) -> Instance:
     metrics, signals, executors = Metrics(), Signals(), _executors(settings)
     measures = Measures(metrics.registry, MeasureOptions(settings.metrics.max_tasks))
-    engine = Engine(store, clock, executors, _engine_options(settings, base_url), signals, measures)
-    return Instance(settings, store, clock, metrics, executors, signals, measures, engine)
+    defaults = NodeDefaults(http_timeout=settings.executor.request_timeout)
+    workflows = WorkflowCommands(store, clock, Resolver(store, executors, defaults), signals)
+    engine = Engine(store, clock, executors, _engine_options(settings, base_url), signals, measures, workflows)
+    return Instance(settings, store, clock, metrics, executors, signals, measures, workflows, engine)
 
 
 def store_options(settings: Settings) -> StoreOptions:

@@ -6,7 +6,7 @@ from fastapi import Request
 
 from ksana.domain.clock import Clock
 from ksana.domain.events import Actor
-from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands
+from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands, WorkflowCommands, WorkflowRunCommands
 from ksana.engine.queries import Queries
 from ksana.settings import Settings
 from ksana.store.base import Store
@@ -22,6 +22,8 @@ class Services:
     jobs: JobCommands
     schedules: ScheduleCommands
     runs: RunCommands
+    workflows: WorkflowCommands
+    workflow_runs: WorkflowRunCommands
     settings: Settings
 
 

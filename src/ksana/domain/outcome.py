@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 
@@ -42,9 +42,9 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingCallback:
-    """The target has accepted the work and will report to the callback before `within` has passed."""
+    """The target has accepted the work and will report to the callback before `within` has passed; None: at any time."""
 
-    within: timedelta
+    within: timedelta | None
     evidence: Evidence = NO_EVIDENCE
 
 
@@ -54,4 +54,12 @@ class Cancelled:
     evidence: Evidence = NO_EVIDENCE
 
 
-Outcome = Succeeded | Failed | TimedOut | AwaitingCallback | Cancelled
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """There is nothing to do before that time; it is asked again then."""
+
+    until: datetime
+    evidence: Evidence = NO_EVIDENCE
+
+
+Outcome = Succeeded | Failed | TimedOut | AwaitingCallback | Deferred | Cancelled

@@ -8,14 +8,16 @@ from datetime import timedelta
 from ksana.domain.clock import Clock
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ledger import Schedule
+from ksana.engine.commands.workflows import WorkflowCommands
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
 from ksana.engine.loop import Loop
 from ksana.engine.measures import Measures
 from ksana.engine.membership import Membership
+from ksana.engine.nodes import Nodes
 from ksana.engine.runner import CallbackOptions, ExecutorSource, Runner
 from ksana.engine.scheduler import Scheduler, SchedulerOptions
 from ksana.engine.signals import Signals
-from ksana.engine.upkeep import Deadlines, Recovery, Retention, RetentionOptions, Watch
+from ksana.engine.upkeep import Deadlines, Recovery, Retention, RetentionOptions, RunDeadlines, Watch
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
 
@@ -42,12 +44,13 @@ class Engine:
         options: EngineOptions,
         signals: Signals,
         measures: Measures,
+        workflows: WorkflowCommands,
     ) -> None:
         poll = options.scheduler.poll_interval
-        runner = Runner(store, clock, executors, options.callback, measures)
+        runner = Runner(store, clock, executors, options.callback, measures, Nodes(store, workflows))
         self.workers = Workers(runner, store, clock, options.workers, measures)
         self.membership = Membership(store, clock, self.workers.abandon, self._work)
-        self.scheduler = Scheduler(store, clock, options.scheduler, signals, measures)
+        self.scheduler = Scheduler(store, clock, options.scheduler, signals, measures, workflows)
         self.dispatcher = Dispatcher(store, self.workers, lambda: self.membership.instance_id, DispatcherOptions(poll))
         self.recovery = Recovery(store, signals)
         self.watch = Watch(store, self.workers, lambda: self.membership.instance_id)
@@ -56,6 +59,7 @@ class Engine:
         self._upkeep = [
             Loop(self.recovery, clock),
             Loop(Deadlines(store, signals, measures, poll), clock),
+            Loop(RunDeadlines(store, signals, poll), clock),
             Loop(self.watch, clock),
             Loop(Retention(store, options.retention), clock),
         ]

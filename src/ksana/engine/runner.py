@@ -10,23 +10,26 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ksana.domain.clock import Clock
-from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.errors import Conflict, KsanaError, StoreFull, StoreUnavailable
 from ksana.domain.execution import Claim, Claimed
 from ksana.domain.job import ExecutionMode
-from ksana.domain.outcome import AwaitingCallback, Cancelled, Failed, Outcome, Succeeded, TimedOut
+from ksana.domain.outcome import AwaitingCallback, Cancelled, Deferred, Failed, Outcome, Succeeded, TimedOut
 from ksana.domain.retry import RetryAt, decide_retry
 from ksana.domain.states import TERMINAL, ExecutionStatus
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
-from ksana.executors.base import CallbackGrant, ExecutionContext, Executor
+from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver
+from ksana.engine.tools import AttemptTools
+from ksana.executors.base import AttemptLost, CallbackGrant, ExecutionContext, Executor
 from ksana.store.base import Store
 from ksana.store.requests import Ending, NewCallback
 from ksana.telemetry import log
 
+T = TypeVar("T")
 BACKSTOP = timedelta(seconds=2)
 """How long after its own deadline an executor that does not keep it is cut off."""
 TOKEN_BYTES = 32
@@ -64,8 +67,15 @@ class Runner:
     """Runs one execution at a time for whoever calls; it keeps nothing between calls."""
 
     def __init__(
-        self, store: Store, clock: Clock, executors: ExecutorSource, callback: CallbackOptions, measures: Measures
+        self,
+        store: Store,
+        clock: Clock,
+        executors: ExecutorSource,
+        callback: CallbackOptions,
+        measures: Measures,
+        nodes: Nodes,
     ) -> None:
+        self._nodes = nodes
         self._store = store
         self._clock = clock
         self._executors = executors
@@ -78,10 +88,13 @@ class Runner:
         began, at = self._clock.monotonic(), self._clock.now()
         planned = claimed.execution.planned_for or claimed.execution.created_at
         self._measures.started(claimed, (at - planned).total_seconds())
-        context = await self._prepared(claimed, at)
-        if context is None:
-            return FENCED
-        outcome = await self._executed(context)
+        prepared = await self._prepared(claimed, at)
+        if isinstance(prepared, Result):
+            return prepared
+        if isinstance(prepared, ExecutionContext):
+            outcome = await self._executed(prepared)
+        else:
+            outcome = prepared  # decided without any work
         executed()
         seconds = self._clock.monotonic() - began
         result = await self._settled(claimed, outcome)
@@ -90,7 +103,15 @@ class Runner:
 
     # Prepare ----------------------------------------------------------------------------------------------------
 
-    async def _prepared(self, claimed: Claimed, at: datetime) -> ExecutionContext | None:
+    async def _prepared(self, claimed: Claimed, at: datetime) -> "ExecutionContext | Result | Outcome":
+        """What it takes to execute it; or, of a node, what it became instead."""
+        seen = None
+        if claimed.node is not None:
+            node = claimed.node
+            seen = await self._insisted(lambda: self._nodes.surroundings(claimed, node))
+            decision = await self._insisted(lambda: self._nodes.decide(node, seen, at))
+            if decision is not None:
+                return await self._turned(claimed, decision, at)
         execution, job = claimed.execution, claimed.job
         forced = bool(execution.input.get("force_async"))
         mode = ExecutionMode.ASYNC if forced else job.spec.mode
@@ -98,7 +119,7 @@ class Runner:
         if mode is ExecutionMode.ASYNC:
             grant = await self._granted(claimed, at)
             if grant is None:
-                return None
+                return FENCED
         return ExecutionContext(
             execution=execution,
             job=job,
@@ -108,7 +129,30 @@ class Runner:
             trace_id=trace_id(execution),
             idempotency_key=idempotency_key(execution),
             callback=grant,
+            place=None if seen is None else seen.place,
+            params=execution.input if seen is None else seen.params,
+            nodes={} if seen is None else seen.nodes,
+            checkpoint=None if claimed.node is None else claimed.node.checkpoint,
+            tools=AttemptTools(self._store, self._clock, claim_of(claimed)),
         )
+
+    async def _turned(
+        self, claimed: Claimed, decision: "LeaveOut | SpreadOver | HandOver | Outcome", at: datetime
+    ) -> "Result | Outcome":
+        """A node that is no work of its own becomes what it is; an outcome is settled like that of an executor."""
+        claim = claim_of(claimed)
+        match decision:
+            case LeaveOut(reason=reason):
+                return await self._written(lambda: self._store.skip(claim, reason, at), ExecutionStatus.SKIPPED)
+            case SpreadOver(items=items):
+                return await self._written(lambda: self._store.spread(claim, items, at), ExecutionStatus.DELEGATED)
+            case HandOver(run=run):
+                try:
+                    return await self._written(lambda: self._store.hand_over(claim, run), ExecutionStatus.DELEGATED)
+                except Conflict as error:
+                    return Failed(error.message)
+            case _:
+                return decision
 
     async def _granted(self, claimed: Claimed, at: datetime) -> CallbackGrant | None:
         """A token that is valid before anything is sent: the callback may come before the answer. None: no longer ours."""
@@ -132,6 +176,8 @@ class Runner:
             executor = self._executors.get(context.job.spec.type)
             async with asyncio.timeout((context.timeout + BACKSTOP).total_seconds()):
                 return await executor.execute(context)
+        except AttemptLost:
+            return Cancelled("the attempt was no longer ours")
         except TimeoutError:
             return TimedOut(f"took longer than {context.timeout.total_seconds():g}s")
         except KsanaError as error:
@@ -139,6 +185,9 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - whatever an executor raises ends this attempt, not the instance
             log().error("executor failed", action="run.executor_failed", run_id=context.execution.id, exc_info=error)
             return Failed(f"the executor failed: {type(error).__name__}")
+        finally:
+            if isinstance(context.tools, AttemptTools):
+                await context.tools.close()
 
     # Settle -----------------------------------------------------------------------------------------------------
 
@@ -151,8 +200,12 @@ class Runner:
                 return await self._written(lambda: self._store.succeed(ending), ExecutionStatus.SUCCESS)
             case AwaitingCallback(within=within):
                 ending = Ending(claim, now, evidence=evidence)
+                deadline = None if within is None else now + within
                 verb = self._store.await_callback
-                return await self._written(lambda: verb(ending, now + within), ExecutionStatus.CALLBACK_PENDING)
+                return await self._written(lambda: verb(ending, deadline), ExecutionStatus.CALLBACK_PENDING)
+            case Deferred(until=until):
+                defer = self._store.defer
+                return await self._written(lambda: defer(claim, until, now), ExecutionStatus.SCHEDULED, retry_at=until)
             case Failed(error=error, retryable=retryable, retry_after=retry_after):
                 ending = Ending(claim, now, error=error, evidence=evidence)
                 return await self._failed(claimed, ending, retryable=retryable, retry_after=retry_after)
@@ -193,7 +246,7 @@ class Runner:
     ) -> Result:
         return Result(status, retry_at) if await self._insisted(verb) else FENCED
 
-    async def _insisted(self, verb: Callable[[], Awaitable[bool]]) -> bool:
+    async def _insisted(self, verb: Callable[[], Awaitable[T]]) -> T:
         """The verb's answer, however long the store is away: the fence tells whether it still counts then."""
         pause = _FIRST_PAUSE
         while True:
@@ -213,7 +266,7 @@ class Runner:
 
 
 def claim_of(claimed: Claimed) -> Claim:
-    return Claim(claimed.execution.id, claimed.execution.epoch)
+    return Claim(claimed.execution.id, claimed.execution.epoch, claimed.execution.workflow_run_id)
 
 
 def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
@@ -229,6 +282,8 @@ def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> 
         "latency_ms": round(seconds * 1000, 1),
         "target_url": outcome.evidence.request.get("url", ""),
     }
+    if claimed.node is not None:
+        fields |= {"workflow_run_id": claimed.node.run_key, "node_id": claimed.node.node_id}
     if error:
         log().warning("attempt failed", action="run.attempted", err=error, **fields)
     else:

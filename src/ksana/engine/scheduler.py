@@ -8,6 +8,7 @@ written is parked with its error, and the others go on.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from ksana.domain.clock import Clock
 from ksana.domain.errors import KsanaError
@@ -18,6 +19,7 @@ from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
 from ksana.engine.window import Window
 from ksana.store.base import Store
+from ksana.store.workflow_requests import NewRun
 from ksana.telemetry import log
 
 GATHERING = timedelta(milliseconds=20)
@@ -31,14 +33,26 @@ class SchedulerOptions:
     batch_limit: int = 1_000
 
 
+class Starts(Protocol):
+    async def planned(self, workflow_id: int, now: datetime) -> NewRun | str:
+        """What a workflow's scheduled runs start with; or, in a word, why they cannot."""
+
+
 class Scheduler:
     """A Periodic."""
 
     name = "scheduler"
 
     def __init__(
-        self, store: Store, clock: Clock, options: SchedulerOptions, signals: Signals, measures: Measures
+        self,
+        store: Store,
+        clock: Clock,
+        options: SchedulerOptions,
+        signals: Signals,
+        measures: Measures,
+        starts: Starts,
     ) -> None:
+        self._starts = starts
         self.interval = options.poll_interval
         self._store = store
         self._clock = clock
@@ -97,7 +111,8 @@ class Scheduler:
             if firing is not None:
                 firings[schedule.id] = schedule, firing
         try:
-            answers = await self._store.fire([firing for _, firing in firings.values()], now)
+            starts = await self._starts_of([schedule for schedule, _ in firings.values()], now)
+            answers = await self._store.fire([firing for _, firing in firings.values()], now, starts)
         except KsanaError:
             self.look_again()  # they have left the window, but not the store
             raise
@@ -107,6 +122,11 @@ class Scheduler:
         if any(fired.execution_ids for fired in answers):
             self._signals.work()
         return sum(len(fired.execution_ids) for fired in answers)
+
+    async def _starts_of(self, schedules: Sequence[Schedule], now: datetime) -> dict[int, NewRun | str]:
+        """What runs of the workflows among them start with."""
+        wanted = sorted({each.workflow_id for each in schedules if each.workflow_id is not None})
+        return {workflow_id: await self._starts.planned(workflow_id, now) for workflow_id in wanted}
 
     async def _decided(self, schedule: Schedule, now: datetime) -> Firing | None:
         cursor = schedule.next_planned_for

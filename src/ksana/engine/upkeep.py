@@ -70,6 +70,28 @@ class Deadlines:
         return Round(len(expired), now if expired else None)
 
 
+class RunDeadlines:
+    """Workflow runs that have taken too long are stopped, and have failed."""
+
+    name = "run_deadlines"
+
+    def __init__(self, store: Store, signals: Signals, interval: timedelta) -> None:
+        self.interval = interval
+        self._store = store
+        self._signals = signals
+
+    async def run_once(self, now: datetime) -> Round:
+        due_at = await self._store.next_run_deadline_at()
+        if due_at is None or due_at > now:
+            return Round(0, due_at)
+        broken_off = await self._store.expire_runs(now, AT_ONCE)
+        for execution_id in broken_off:
+            log().warning("its workflow run took too long", action="run.workflow_timeout", run_id=execution_id)
+            self._signals.canceled(execution_id)
+        self._signals.work()
+        return Round(max(1, len(broken_off)), now)
+
+
 class Watch:
     """Keeps what we do and what the store believes that we do the same: work that is no longer ours, because somebody
     cancelled it elsewhere or took it over, is stopped; a claim that nobody here knows of, because its answer was lost, is

@@ -10,7 +10,7 @@ from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidInput
 from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.egress_rules import MAX_URL, checked_headers, checked_url
-from ksana.executors.templates import MAX_OUTPUT, PLACEHOLDER, PLACEHOLDER_KEYS, check_template, is_template, render
+from ksana.executors.templates import DocumentTooLarge, check_template, is_template, map_strings, render
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 CALLBACK_METHODS = ("POST", "PUT")
@@ -18,11 +18,9 @@ VARIABLES = frozenset(
     {
         *("run_id", "task_id", "job_id", "job_name", "task_name", "scheduled_at", "triggered_at"),
         *("attempt", "max_attempts", "trace_id", "callback_url", "callback_token", "input"),
+        *("params", "nodes", "item", "index", "workflow_id", "workflow_run_id", "node_id"),
     }
 )
-MAX_BODY_DEPTH = 64
-MAX_BODY_TEMPLATES = 200
-"""In a JSON body, where each string is a template of its own. Compiled ones are kept, but not without end."""
 LONGEST_CONNECT = timedelta(hours=1)
 
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)(.*)", re.DOTALL)
@@ -85,41 +83,14 @@ def rendered_body(body: Any, variables: Mapping[str, Any]) -> Any:
 
     TemplateFailed as `render`; InvalidInput if it is too deep or has too much in it.
     """
-    return _mapped(body, _Bounded(lambda text: render(text, variables)))
+    return _in_body(body, lambda text: render(text, variables))
 
 
-class _Bounded:
-    """Changes the strings of one body, until there are too many templates or characters: then InvalidInput."""
-
-    def __init__(self, change: Callable[[str], str]) -> None:
-        self._change = change
-        self._templates = 0
-        self._characters = 0
-
-    def __call__(self, text: str) -> str:
-        self._templates += is_template(text)
-        if self._templates > MAX_BODY_TEMPLATES:
-            raise InvalidInput(
-                "body", f"has more than {MAX_BODY_TEMPLATES} strings with templates: write it as one text"
-            )
-        changed = self._change(text)
-        self._characters += len(changed)
-        if self._characters > MAX_OUTPUT:
-            raise InvalidInput("body", f"is longer than {MAX_OUTPUT} characters")
-        return changed
-
-
-def _mapped(value: Any, change: Callable[[str], str], key: str | None = None, depth: int = 0) -> Any:
-    if depth > MAX_BODY_DEPTH:
-        raise InvalidInput("body", f"is nested deeper than {MAX_BODY_DEPTH} levels")
-    if isinstance(value, str):
-        filled_by_us = value == PLACEHOLDER and key in PLACEHOLDER_KEYS
-        return change(f"{{{{ {key} }}}}" if filled_by_us else value)
-    if isinstance(value, Mapping):
-        return {name: _mapped(item, change, name, depth + 1) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mapped(item, change, None, depth + 1) for item in value]
-    return value
+def _in_body(body: Any, change: Callable[[str], str]) -> Any:
+    try:
+        return map_strings(body, change)
+    except DocumentTooLarge as error:
+        raise InvalidInput("body", str(error)) from error
 
 
 def _checked_url(value: Any, policy: EgressPolicy) -> str:
@@ -165,7 +136,7 @@ def _checked_body(value: Any) -> Any:
         check_template(text, field="body", names=VARIABLES)
         return text
 
-    _mapped(value, _Bounded(checked))
+    _in_body(value, checked)
     return value if isinstance(value, str) else _plain(value)
 
 

@@ -12,7 +12,7 @@ from yarl import URL
 
 from ksana.domain.errors import InvalidInput
 from ksana.domain.job import Contract, ExecutionMode
-from ksana.executors.base import CallbackGrant, ExecutionContext
+from ksana.executors.base import CallbackGrant, ExecutionContext, Place
 from ksana.executors.egress import Outgoing
 from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.egress_rules import MAX_HEADER_BYTES, checked_headers, checked_url
@@ -83,6 +83,19 @@ def variables_of(context: ExecutionContext) -> dict[str, Any]:
         "callback_url": grant.url if grant else "",
         "callback_token": grant.token if grant else "",
         "input": execution.input,
+        "params": context.params,
+        "nodes": context.nodes,
+        **_place_of(context.place),
+    }
+
+
+def _place_of(place: Place | None) -> dict[str, Any]:
+    return {
+        "item": place.item if place else None,
+        "index": place.index if place else None,
+        "workflow_id": place.workflow_id if place else None,
+        "workflow_run_id": place.run_id if place else None,
+        "node_id": place.node_id if place else None,
     }
 
 
@@ -162,7 +175,12 @@ def _our_headers(context: ExecutionContext, variables: Mapping[str, Any], sender
         "X-Ksana-Scheduled-At": str(variables["scheduled_at"]),
         "Idempotency-Key": context.idempotency_key,
         "traceparent": f"00-{context.trace_id}-{secrets.token_hex(8)}-01",
+        **_place_headers(context.place),
     }
+
+
+def _place_headers(place: Place | None) -> dict[str, str]:
+    return {"X-Ksana-Workflow-Run-Id": place.run_id, "X-Ksana-Node-Id": place.node_id} if place else {}
 
 
 def _body_headers(method: str, body: bytes | None) -> dict[str, str]:

@@ -6,7 +6,9 @@ what remains works within a budget (`templates_filters`). Values are plain data:
 
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -15,16 +17,23 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ksana.domain.errors import InvalidInput
 from ksana.executors.templates_filters import FILTERS, TESTS, TemplateFailed, as_text, budget
-from ksana.executors.templates_syntax import check_size, check_tree
+from ksana.executors.templates_syntax import check_size, check_tree, named_nodes, plain_path
 
 MAX_OUTPUT = 1_000_000
 COMPILED_TEMPLATES = 4_096
 COMPILED_CHARACTERS = 16_000_000
+MAX_DOCUMENT_DEPTH = 64
+MAX_DOCUMENT_TEMPLATES = 200
+"""In a JSON document, where each string is a template of its own. Compiled ones are kept, but not without end."""
 PLACEHOLDER = "<filled-by-service>"
 
 _MARKS = re.compile(r"\{[{%#]")
 _PLACEHOLDER_VALUE = re.compile(rf'("(job_id|run_id|scheduled_at|triggered_at)"\s*:\s*)"{PLACEHOLDER}"')
 PLACEHOLDER_KEYS = frozenset({"job_id", "run_id", "scheduled_at", "triggered_at"})
+
+
+class DocumentTooLarge(TemplateFailed):
+    """A JSON document that is too deep, or has too many templates or characters in its strings."""
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -58,15 +67,27 @@ def _environment(newline: Any) -> _Environment:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A template that has been compiled, and what its syntax tree told."""
+
+    template: Template
+    path: tuple[str | int, ...] | None
+    """If it is one plain place and nothing else."""
+    nodes: frozenset[str]
+    unnamed: int | None
+    """The line where `nodes` is used without the name of one."""
+
+
 class _Compiled:
     """Templates that have been compiled, the least recently used forgotten first. Safe for threads."""
 
     def __init__(self) -> None:
-        self._templates: OrderedDict[str, Template] = OrderedDict()
+        self._templates: OrderedDict[str, _Known] = OrderedDict()
         self._characters = 0
         self._lock = Lock()
 
-    def get(self, text: str) -> Template:
+    def get(self, text: str) -> _Known:
         """The template; TemplateError if it is none."""
         with self._lock:
             found = self._templates.get(text)
@@ -98,16 +119,37 @@ def check_template(text: str, *, field: str, names: frozenset[str]) -> None:
     if not is_template(text):
         return
     try:
-        template = _COMPILED.get(text)
-        check_tree(template.environment.parse(_source(text)), names)
+        with _in_words():
+            template = _COMPILED.get(text).template
+            check_tree(template.environment.parse(_source(text)), names)
     except TemplateFailed as error:
         raise InvalidInput(field, str(error)) from error
-    except TemplateError as error:
-        line = getattr(error, "lineno", None) or 1
-        hint = "; text that is to stay as it is goes between {% raw %} and {% endraw %}"
-        raise InvalidInput(field, f"line {line}: {error.message or 'not a template'}{hint}") from error
-    except (RecursionError, MemoryError, ValueError, SyntaxError, OverflowError) as error:
-        raise InvalidInput(field, "line 1: too deep or too large a template") from error
+
+
+def referenced_nodes(text: str) -> frozenset[str]:
+    """The ids of the nodes whose results the template needs.
+
+    TemplateFailed if that cannot be known, as in `{{ nodes[params.x] }}`, or if it is no template.
+    """
+    if not is_template(text):
+        return frozenset()
+    with _in_words():
+        known = _COMPILED.get(text)
+    if known.unnamed is not None:
+        raise TemplateFailed(f"line {known.unnamed}: name the node, as in nodes.load or nodes['load']")
+    return known.nodes
+
+
+def referenced_nodes_in(document: Any) -> frozenset[str]:
+    """The same of all strings in a JSON document."""
+    found: set[str] = set()
+
+    def looked_at(text: str) -> str:
+        found.update(referenced_nodes(text))
+        return text
+
+    map_strings(document, looked_at)
+    return frozenset(found)
 
 
 def render(text: str, variables: Mapping[str, Any]) -> str:
@@ -123,7 +165,7 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
     size = 0
     try:
         with budget():
-            for part in _COMPILED.get(text).generate(variables):
+            for part in _COMPILED.get(text).template.generate(variables):
                 size += len(part)
                 if size > MAX_OUTPUT:
                     raise TemplateFailed(f"the template gives more than {MAX_OUTPUT} characters")
@@ -135,13 +177,105 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _compile(text: str) -> Template:
+def render_value(text: str, variables: Mapping[str, Any]) -> Any:
+    """As `render`; but a text that is one plain place, as `{{ params.ids[0] }}`, gives the value there, whatever its type.
+
+    The value is not a copy: it is not to be changed.
+    """
+    path = _path(text.strip())
+    if path is None:
+        return render(text, variables)
+    root, *keys = path
+    value = variables.get(str(root), _LF.undefined(name=str(root)))
+    for key in keys:
+        if isinstance(value, Undefined):
+            break
+        value = _LF.getitem(value, key)
+    return render(text, variables) if isinstance(value, Undefined) else value  # which fails, and says what is missing
+
+
+def rendered_document(value: Any, variables: Mapping[str, Any]) -> Any:
+    """A JSON document with every string in it as `render_value` gives it; names of fields stay as they are.
+
+    TemplateFailed as `render`; DocumentTooLarge, which is one, if there is too much in it or in what is filled in.
+    """
+    return map_strings(value, lambda text: render_value(text, variables))
+
+
+def map_strings(document: Any, change: Callable[[str], Any]) -> Any:
+    """A copy of a JSON document with each string in it changed. DocumentTooLarge if it is too deep or becomes too large."""
+    return _mapped(document, _Bounded(change), None, 0)
+
+
+class _Bounded:
+    """Changes the strings of one document, until there are too many templates or characters."""
+
+    def __init__(self, change: Callable[[str], Any]) -> None:
+        self._change = change
+        self._templates = 0
+        self._characters = 0
+
+    def __call__(self, text: str) -> Any:
+        self._templates += is_template(text)
+        if self._templates > MAX_DOCUMENT_TEMPLATES:
+            told = f"has more than {MAX_DOCUMENT_TEMPLATES} strings with templates: write it as one text"
+            raise DocumentTooLarge(told)
+        changed = self._change(text)
+        self._characters += len(changed) if isinstance(changed, str) else _length(changed)
+        if self._characters > MAX_OUTPUT:
+            raise DocumentTooLarge(f"is longer than {MAX_OUTPUT} characters")
+        return changed
+
+
+def _length(value: Any) -> int:
+    """Of the value as JSON."""
+    try:
+        return len(as_text(value))
+    except (RecursionError, TypeError, ValueError) as error:
+        raise TemplateFailed("the template failed: a value is not plain JSON, or nested too deep") from error
+
+
+def _mapped(value: Any, change: _Bounded, key: str | None, depth: int) -> Any:
+    if depth > MAX_DOCUMENT_DEPTH:
+        raise DocumentTooLarge(f"is nested deeper than {MAX_DOCUMENT_DEPTH} levels")
+    if isinstance(value, str):
+        filled_by_us = value == PLACEHOLDER and key in PLACEHOLDER_KEYS
+        return change(f"{{{{ {key} | string }}}}" if filled_by_us else value)
+    if isinstance(value, Mapping):
+        return {str(name): _mapped(item, change, name, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(item, change, None, depth + 1) for item in value]
+    return value
+
+
+def _path(text: str) -> tuple[str | int, ...] | None:
+    if not (text.startswith("{{") and text.endswith("}}")):
+        return None
+    with _in_words():
+        return _COMPILED.get(text).path
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Whatever a text that is no template raises becomes TemplateFailed with the line."""
+    try:
+        yield
+    except TemplateError as error:
+        line = getattr(error, "lineno", None) or 1
+        hint = "; text that is to stay as it is goes between {% raw %} and {% endraw %}"
+        raise TemplateFailed(f"line {line}: {error.message or 'not a template'}{hint}") from error
+    except (RecursionError, MemoryError, ValueError, SyntaxError, OverflowError) as error:
+        raise TemplateFailed("line 1: too deep or too large a template") from error
+
+
+def _compile(text: str) -> _Known:
     source = _source(text)
     environment = _CRLF if "\r\n" in source and source.count("\n") == source.count("\r\n") else _LF
     check_size(environment, source)
-    check_tree(environment.parse(source), None)
+    tree = environment.parse(source)
+    check_tree(tree, None)
     with budget():  # Jinja2 works out what is constant right here
-        return environment.from_string(source)
+        return _Known(environment.from_string(source), plain_path(tree), *named_nodes(tree))
 
 
 def _source(text: str) -> str:

@@ -68,6 +68,45 @@ def check_tree(tree: nodes.Template, names: frozenset[str] | None) -> None:
             raise TemplateFailed(f"line {node.lineno}: {refusal}")
 
 
+def plain_path(tree: nodes.Template) -> tuple[str | int, ...] | None:
+    """The variable and the keys after it, if the whole template is one such place: `{{ params.ids[0] }}`."""
+    output = tree.body[0] if len(tree.body) == 1 else None
+    if not isinstance(output, nodes.Output) or len(output.nodes) != 1:
+        return None
+    keys: list[str | int] = []
+    node: nodes.Node = output.nodes[0]
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        key = node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg)
+        if key is None:
+            return None
+        keys.append(key)
+        node = node.node
+    return (node.name, *reversed(keys)) if isinstance(node, nodes.Name) else None
+
+
+def named_nodes(tree: nodes.Template) -> tuple[frozenset[str], int | None]:
+    """The ids in `nodes.<id>` and `nodes["<id>"]`, and the line of the first use of `nodes` that names none."""
+    named: dict[int, str] = {}
+    used: list[nodes.Name] = []
+    for node, _depth in _walk(tree):
+        if isinstance(node, nodes.Name) and node.name == "nodes":
+            used.append(node)
+        elif isinstance(node, nodes.Getattr | nodes.Getitem):
+            key = node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg)
+            if isinstance(key, str):
+                named[id(node.node)] = key
+    lines = [name.lineno for name in used if id(name) not in named]
+    return frozenset(named[id(name)] for name in used if id(name) in named), min(lines, default=None)
+
+
+def _constant(node: nodes.Node) -> str | int | None:
+    if isinstance(node, nodes.Neg):
+        below = _constant(node.node)
+        return -below if isinstance(below, int) else None
+    value = node.value if isinstance(node, nodes.Const) else None
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
 def _refusal(node: nodes.Node, names: frozenset[str] | None) -> str | None:
     if type(node) not in _ALLOWED:
         what = _SPOKEN.get(type(node), type(node).__name__.lower())

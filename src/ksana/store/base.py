@@ -184,8 +184,8 @@ class Queue(Protocol):
     async def retry(self, ending: Ending, retry_at: datetime, *, timed_out: bool = False) -> bool:
         """RUNNING → RETRYING until `retry_at`. False: no longer yours."""
 
-    async def await_callback(self, ending: Ending, deadline: datetime) -> bool:
-        """RUNNING → CALLBACK_PENDING until `deadline`. False: no longer yours; if the callback came first,
+    async def await_callback(self, ending: Ending, deadline: datetime | None) -> bool:
+        """RUNNING → CALLBACK_PENDING until `deadline`, or until somebody reports. False: no longer yours; if the callback came first,
         what was sent and answered is kept with the attempt that it ended."""
 
     async def hand_back(self, claim: Claim, now: datetime) -> bool:

@@ -74,6 +74,8 @@ class Bench:
             jobs=JobCommands(store, clock, Checks(), signals),
             schedules=ScheduleCommands(store, clock, signals),
             runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
+            workflows=WorkflowCommands(store, clock, Resolver(store, Checks(), NodeDefaults()), signals),
+            workflow_runs=WorkflowRunCommands(store, clock, signals),
             settings=Settings(),
         )
         self.api: httpx2.AsyncClient

@@ -17,15 +17,27 @@ from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.outcome import Outcome, Succeeded
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec
 from ksana.domain.states import TERMINAL, ExecutionStatus
-from ksana.engine.commands import JobCommands, JobDraft, RunCommands, RunRequest, ScheduleCommands, ScheduleDraft
+from ksana.engine.commands import (
+    JobCommands,
+    JobDraft,
+    NodeDefaults,
+    Resolver,
+    RunCommands,
+    RunRequest,
+    ScheduleCommands,
+    ScheduleDraft,
+    WorkflowCommands,
+    WorkflowRunCommands,
+)
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import JobView, Queries
 from ksana.engine.runner import CallbackOptions
 from ksana.engine.signals import Signals
-from ksana.engine.upkeep import Deadlines
+from ksana.engine.upkeep import Deadlines, RunDeadlines
 from ksana.executors.base import ExecutionContext
 from ksana.executors.registry import Executors
+from ksana.executors.wait import WaitExecutor
 from ksana.store.base import Store
 from ksana.store.requests import ExecutionFilter, NewInstance, PageRequest
 
@@ -63,10 +75,13 @@ class Simulation:
         self.target = Scripted()
         self.registry = CollectorRegistry()
         self.signals = Signals()
-        executors = Executors([self.target], plugins=[])
+        executors = Executors([self.target, WaitExecutor()], plugins=[])
         measures = Measures(self.registry, MeasureOptions(max_tasks=2))
         options = EngineOptions(callback=CallbackOptions("http://ksana/api/v1/callbacks"), workers=workers)
-        self.engine = Engine(store, clock, executors, options, self.signals, measures)
+        self.workflows = WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), self.signals)
+        self.workflow_runs = WorkflowRunCommands(store, clock, self.signals)
+        self.engine = Engine(store, clock, executors, options, self.signals, measures, self.workflows)
+        self.run_deadlines = RunDeadlines(store, self.signals, timedelta(seconds=1))
         self.deadlines = Deadlines(store, self.signals, measures, timedelta(seconds=1))
         self.jobs = JobCommands(store, clock, executors, self.signals)
         self.schedules = ScheduleCommands(store, clock, self.signals)
@@ -87,6 +102,7 @@ class Simulation:
             now = self.clock.now()
             done = (await self.engine.scheduler.run_once(now)).done
             done += (await self.deadlines.run_once(now)).done
+            done += (await self.run_deadlines.run_once(now)).done
             done += (await self.engine.dispatcher.run_once(now)).done
             if self.target.held is None:
                 done += await self.idle()
@@ -121,6 +137,7 @@ class Simulation:
             await self.store.next_fire_at(),
             await self.store.next_ready_at(["default"]),
             await self.store.next_deadline_at(),
+            await self.store.next_run_deadline_at(),
         ]
         future = [moment for moment in moments if moment is not None and moment > self.clock.now()]
         return min(future) if future else None

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.executors.witness import Witness
 from ksana import __version__
 from ksana.domain.job import Contract, ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Evidence, Failed, Outcome, Succeeded
+from ksana.executors.base import Place
 from ksana.executors.http import HttpExecutor
 from ksana.executors.http_evidence import Exchange
 
@@ -118,6 +120,60 @@ async def test_templates_are_filled_in_wherever_they_may_stand(
         "run_id": "42",
         "number": 1,
     }
+
+
+OF_A_WORKFLOW = {
+    "params": "{{ params.day }}",
+    "rows": "{{ nodes.load.artifact.rows }}",
+    "status": "{{ nodes['a-b'].status }}",
+    "item": "{{ item.id }} {{ index }}",
+    "place": "{{ workflow_id }} {{ workflow_run_id }} {{ node_id }}",
+}
+
+
+async def test_a_node_of_a_workflow_is_told_its_place_and_what_came_before(
+    http: HttpExecutor, witness: Witness
+) -> None:
+    config = http.check({"url": witness.url("/{{ node_id | urlencode }}"), "method": "POST", "body": OF_A_WORKFLOW})
+    context = replace(
+        attempt(config),
+        place=Place(run_id="run-9", workflow_id="wf-1", node_id="send[3]", item={"id": "x"}, index=3),
+        params={"day": "monday"},
+        nodes={"load": {"status": "SUCCESS", "artifact": {"rows": [1]}}, "a-b": {"status": "FAILED"}},
+    )
+    await http.execute(context)
+    seen = witness.seen[0]
+    assert seen.header("x-ksana-workflow-run-id") == "run-9"
+    assert seen.header("x-ksana-node-id") == "send[3]"
+    assert seen.target == "/send%5B3%5D"
+    assert seen.json() == {
+        "params": "monday",
+        "rows": "[1]",
+        "status": "FAILED",
+        "item": "x 3",
+        "place": "wf-1 run-9 send[3]",
+    }
+
+
+async def test_a_jobs_own_run_has_no_place_in_a_workflow(http: HttpExecutor, witness: Witness) -> None:
+    body = "{{ params }} {{ nodes }} {{ item }} {{ index }} {{ workflow_id }} {{ workflow_run_id }} {{ node_id }}"
+    config = http.check({"url": witness.url(), "method": "POST", "body": body})
+    await http.execute(attempt(config))
+    await http.execute(replace(attempt(config), params={"a": 1}))
+    assert [seen.body for seen in witness.seen] == [
+        b"{} {} null null null null null",
+        b'{"a": 1} {} null null null null null',
+    ]
+    assert not [
+        name for name, _ in witness.seen[0].headers if name.lower() in {"x-ksana-workflow-run-id", "x-ksana-node-id"}
+    ]
+
+
+async def test_a_result_that_is_not_there_fails_for_good(http: HttpExecutor) -> None:
+    outcome = await http.execute(attempt({"url": "http://127.0.0.1:1/{{ nodes.load.artifact }}"}))
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "the template failed: there is no 'load'"
+    assert not outcome.retryable
 
 
 async def test_the_body_of_a_single_run_replaces_the_jobs(http: HttpExecutor, witness: Witness) -> None:

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksana.domain.errors import InvalidInput
-from ksana.executors.templates import MAX_OUTPUT, check_template, render
+from ksana.executors.templates import (
+    MAX_DOCUMENT_DEPTH,
+    MAX_OUTPUT,
+    DocumentTooLarge,
+    check_template,
+    referenced_nodes,
+    referenced_nodes_in,
+    render,
+    render_value,
+    rendered_document,
+)
 from ksana.executors.templates_filters import TemplateFailed
 
 NAMES = frozenset({"run_id", "job_id", "scheduled_at", "triggered_at", "name", "input"})
@@ -197,3 +207,184 @@ def test_the_placeholders_of_document_002_are_filled_in() -> None:
         "triggered_at": "2026-03-01T09:30:01Z",
         "other": "<filled-by-service>",
     }
+
+
+WORKFLOW: dict[str, Any] = {
+    **VALUES,
+    "params": {"ids": [7, 8], "none": None, "text": " {{ run_id }} ", "big": 2**70},
+    "nodes": {"load": {"artifact": {"rows": [{"id": 1}], "ok": True, "rate": 0.5}}, "a-b.c": {"artifact": {}}},
+    "item": {"id": "x"},
+    "index": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{{ nodes.load.artifact.rows }}", [{"id": 1}]),
+        ("  {{nodes.load.artifact.ok}}\n", True),
+        ("{{ nodes['load']['artifact'].rate }}", 0.5),
+        ('{{ nodes["a-b.c"].artifact }}', {}),
+        ("{{ params.ids[0] }}", 7),
+        ("{{- params.ids[-1] -}}", 8),
+        ("{{ params.ids.1 }}", 8),
+        ("{{ params.none }}", None),
+        ("{{ params.text }}", " {{ run_id }} "),
+        ("{{ params.big }}", 2**70),
+        ("{{ item }}", {"id": "x"}),
+        ("{{ index }}", 3),
+        ("{{ index }}!", "3!"),
+        ("{{ index }}{{ index }}", "33"),
+        (" {{ index | string }} ", " 3 "),
+        ("{{ 5 }}", "5"),
+        ("{{ params.ids[index] | default('none') }}", "none"),
+        ("{{ params.ids | length }}", "2"),
+        ("{{ index if true }}", "3"),
+        ("plain", "plain"),
+        ("", ""),
+        ("{% raw %}{{ index }}{% endraw %}", "{{ index }}"),
+    ],
+)
+def test_one_place_gives_its_value_and_anything_else_a_text(template: str, value: Any) -> None:
+    result = render_value(template, WORKFLOW)
+    assert result == value
+    assert type(result) is type(value)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ params.gone }}",
+        "{{ params.gone.deeper[0] }}",
+        "{{ params.ids[2] }}",
+        "{{ params.ids.append }}",
+        "{{ index.real }}",
+        "{{ item.__class__ }}",
+        "{{ params.none.x }}",
+    ],
+)
+def test_a_value_that_is_missing_fails_as_in_a_text(template: str) -> None:
+    with pytest.raises(TemplateFailed, match="the template failed: there is no") as failed:
+        render_value(template, WORKFLOW)
+    with pytest.raises(TemplateFailed) as in_a_text:
+        render(template, WORKFLOW)
+    assert str(failed.value) == str(in_a_text.value)
+
+
+@pytest.mark.parametrize("template", ["{{ nobody }}", "{{ nobody.x }}", "{{ unclosed }} }}", "{{ }}", "{{ a() }}"])
+def test_a_value_of_what_is_no_template_fails_in_words(template: str) -> None:
+    with pytest.raises(TemplateFailed):
+        render_value(template, {})
+
+
+def test_a_document_keeps_its_shape_and_the_types_of_what_is_filled_in() -> None:
+    document = {
+        "rows": "{{ nodes.load.artifact.rows }}",
+        "{{ index }}": ["{{ index }}", "no. {{ index }}", 1, None, True, {"deep": "{{ params.ids[1] }}"}],
+        "run_id": "<filled-by-service>",
+        "other": "<filled-by-service>",
+    }
+    before = json.dumps(document)
+    assert rendered_document(document, WORKFLOW) == {
+        "rows": [{"id": 1}],
+        "{{ index }}": [3, "no. 3", 1, None, True, {"deep": 8}],
+        "run_id": "42",
+        "other": "<filled-by-service>",
+    }
+    assert json.dumps(document) == before
+    assert rendered_document("{{ index }}", WORKFLOW) == 3
+    assert rendered_document(7, WORKFLOW) == 7
+
+
+def test_what_was_filled_in_is_not_filled_in_again() -> None:
+    assert rendered_document(["{{ params.text }}"], WORKFLOW) == [" {{ run_id }} "]
+
+
+def levels(count: int) -> Any:
+    value: Any = "{{ index }}"
+    for _ in range(count):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        (levels(MAX_DOCUMENT_DEPTH + 1), "nested deeper than 64 levels"),
+        (levels(5_000), "nested deeper than 64 levels"),
+        (["{{ index }}"] * 201, "more than 200 strings with templates"),
+        (["{{ params.long }}"] * 20, "longer than 1000000 characters"),
+        (["{{ params.list }}"] * 20, "longer than 1000000 characters"),
+        ("{{ params.deep }}", "nested too deep"),
+        ("{{ params.odd }}", "not plain JSON"),
+        (["x" * MAX_OUTPUT, "x"], "longer than 1000000 characters"),
+    ],
+)
+def test_a_document_is_bounded(document: Any, complaint: str) -> None:
+    params = {"long": "x" * 100_000, "list": list(range(20_000)), "deep": levels(50_000), "odd": object()}
+    with pytest.raises(TemplateFailed, match=complaint):
+        rendered_document(document, {"index": 1, "params": params})
+
+
+def test_a_document_may_be_as_deep_and_as_long_as_the_bounds() -> None:
+    assert rendered_document(levels(MAX_DOCUMENT_DEPTH), {"index": 1}) is not None
+    assert rendered_document(["{{ index }}"] * 200 + ["plain"] * 1_000, {"index": 1})[199:201] == [1, "plain"]
+
+
+@pytest.mark.parametrize(
+    ("template", "nodes"),
+    [
+        ("plain nodes.load", set()),
+        ("{{ params.nodes.load }}", set()),
+        ("{{ nodes.load.artifact.nodes }} {{ nodes['a-b.c'] }}", {"load", "a-b.c"}),
+        (
+            "{% if nodes.a.status == 'x' and params[nodes.b.artifact] %}{{ nodes.c | tojson }}{% endif %}",
+            {"a", "b", "c"},
+        ),
+        ("{{ nodes.gone | default(nodes.other.artifact) }}", {"gone", "other"}),
+        ("{{ [nodes.a, {'k': nodes.b}] }}", {"a", "b"}),
+        ("{# nodes #}{% raw %}{{ nodes }}{% endraw %}", set()),
+        ("{{ nodes.items }}", {"items"}),
+    ],
+)
+def test_the_nodes_that_a_template_needs_are_known(template: str, nodes: set[str]) -> None:
+    assert referenced_nodes(template) == nodes
+    assert referenced_nodes_in({"a": [template, 1, None], "nodes": "{{ nodes.more }}"}) == nodes | {"more"}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ nodes }}",
+        "{{ nodes | tojson }}",
+        "{{ nodes[item] }}",
+        "{{ nodes[nodes.a.artifact] }}",
+        "{{ nodes[0] }}",
+        "{{ 'a' in nodes }}",
+        "{{ nodes.a if nodes }}",
+        "{{ nodes['a' if item else 'b'] }}",
+    ],
+)
+def test_a_node_must_be_named(template: str) -> None:
+    with pytest.raises(TemplateFailed, match=r"line 2: name the node, as in nodes\.load"):
+        referenced_nodes("\n" + template)
+    with pytest.raises(TemplateFailed, match="name the node"):
+        referenced_nodes_in([{"a": template}])
+
+
+def test_what_is_no_template_names_no_nodes() -> None:
+    with pytest.raises(TemplateFailed, match="line 1"):
+        referenced_nodes("{{ nodes.a")
+    with pytest.raises(TemplateFailed, match="loops cannot be used"):
+        referenced_nodes("{% for n in nodes %}{% endfor %}")
+    with pytest.raises(DocumentTooLarge):
+        referenced_nodes_in(levels(100))
+
+
+@given(st.text(alphabet="{}%#nodes.[]'\"a \ud800\0\n|", max_size=40))
+def test_any_text_gives_a_value_or_fails_in_words(text: str) -> None:
+    try:
+        referenced_nodes(text)
+        render_value(text, {"nodes": {"a": 1}, "a": [1]})
+    except TemplateFailed as failed:
+        assert str(failed)  # noqa: PT017 - it may also end well

@@ -1,8 +1,11 @@
 """The only way to change anything: every contract, the command line and the console go through these."""
 
+from ksana.engine.commands.definitions import NodeDefaults, Resolver
 from ksana.engine.commands.jobs import JobCommands, JobDraft, JobEdit, RunRequest, ScheduleDraft
 from ksana.engine.commands.runs import CallbackMessage, Canceled, RunCommands
 from ksana.engine.commands.schedules import ScheduleCommands, ScheduleEdit
+from ksana.engine.commands.workflow_runs import WorkflowRunCommands
+from ksana.engine.commands.workflows import StartRequest, WorkflowCommands, WorkflowDraft, WorkflowEdit
 
 __all__ = [
     "CallbackMessage",
@@ -10,9 +13,16 @@ __all__ = [
     "JobCommands",
     "JobDraft",
     "JobEdit",
+    "NodeDefaults",
+    "Resolver",
     "RunCommands",
     "RunRequest",
     "ScheduleCommands",
     "ScheduleDraft",
     "ScheduleEdit",
+    "StartRequest",
+    "WorkflowCommands",
+    "WorkflowDraft",
+    "WorkflowEdit",
+    "WorkflowRunCommands",
 ]

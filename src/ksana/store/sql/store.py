@@ -192,7 +192,7 @@ class SqlStore:
         status = AttemptStatus.TIMED_OUT if timed_out else AttemptStatus.FAILED
         return await self._settle(settling.Settlement(ending, settling.RETRY, status, ready_at=retry_at))
 
-    async def await_callback(self, ending: r.Ending, deadline: datetime) -> bool:
+    async def await_callback(self, ending: r.Ending, deadline: datetime | None) -> bool:
         status = AttemptStatus.AWAITING_CALLBACK
         return await self._settle(settling.Settlement(ending, settling.AWAIT_CALLBACK, status, deadline_at=deadline))
 

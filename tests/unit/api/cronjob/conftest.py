@@ -20,7 +20,15 @@ from ksana.api.contracts.cronjob import cronjob_contract
 from ksana.api.services import Services
 from ksana.api.system import Health
 from ksana.domain.execution import Claimed
-from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands
+from ksana.engine.commands import (
+    JobCommands,
+    NodeDefaults,
+    Resolver,
+    RunCommands,
+    ScheduleCommands,
+    WorkflowCommands,
+    WorkflowRunCommands,
+)
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import Queries
@@ -99,6 +107,8 @@ async def desk(store: SqlStore, clock: FakeClock) -> AsyncIterator[Desk]:
         jobs=JobCommands(store, clock, executors, signals),
         schedules=ScheduleCommands(store, clock, signals),
         runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
+        workflows=WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals),
+        workflow_runs=WorkflowRunCommands(store, clock, signals),
         settings=Settings(),
     )
     yield Desk(services, World(store, clock), clock)

@@ -1,0 +1,117 @@
+"""What a node of a workflow is before it is work: left out by its condition, spread over items, or another workflow.
+
+Its expressions and templates see `params` (the run's), `nodes` (what the nodes before it made), and, in an item, `item` and
+`index`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from ksana.domain.dag import CONDITION_FALSE
+from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.execution import Claimed
+from ksana.domain.outcome import Failed, Outcome, Succeeded
+from ksana.domain.states import JOBCHAIN_NODE_NAMES
+from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WAIT, WORKFLOW, NodeClaim
+from ksana.engine.expressions import ExpressionFailed, items, truth
+from ksana.executors.base import Place
+from ksana.executors.templates import rendered_document
+from ksana.executors.templates_filters import TemplateFailed
+from ksana.store.base import Store
+from ksana.store.workflow_requests import NewRun
+
+_ASKS_BY_NAME = frozenset({"http", "shell", WAIT, WORKFLOW})
+"""Types that use of other nodes only what their config names; others are shown all that they depend on."""
+
+
+class Starter(Protocol):
+    async def child(self, key: str, params: Mapping[str, Any], depth: int, now: datetime) -> NewRun:
+        """What a run for a node starts with. NotFound, InvalidInput."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a node sees of its run."""
+
+    place: Place
+    params: Mapping[str, Any]
+    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {"params": self.params, "nodes": self.nodes, "item": self.place.item, "index": self.place.index}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadOver:
+    items: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    run: NewRun
+
+
+Decision = LeaveOut | SpreadOver | HandOver | Outcome | None
+"""None: it is work for an executor."""
+
+
+class Nodes:
+    def __init__(self, store: Store, starter: Starter) -> None:
+        self._store = store
+        self._starter = starter
+
+    async def surroundings(self, claimed: Claimed, node: NodeClaim) -> Surroundings:
+        """StoreUnavailable."""
+        made = node.snapshot
+        wanted = set(made.needs)
+        if made.spec.type not in _ASKS_BY_NAME:
+            wanted |= set(made.node.depends_on)
+        ended = await self._store.artifacts(node.run_id, sorted(wanted)) if wanted else {}
+        nodes = {
+            key: {"status": JOBCHAIN_NODE_NAMES[each.status], "artifact": each.artifact} for key, each in ended.items()
+        }
+        given = claimed.execution.input if node.is_item else {}
+        place = Place(node.run_key, node.workflow_key, node.node_id, given.get("item"), given.get("index"))
+        return Surroundings(place, node.params, nodes)
+
+    async def decide(self, node: NodeClaim, seen: Surroundings, now: datetime) -> Decision:
+        """What becomes of it before, or instead of, being run. StoreUnavailable."""
+        given = node.snapshot.node
+        try:
+            if not node.is_item:
+                if given.when is not None and not truth(given.when, seen.variables):
+                    return LeaveOut(CONDITION_FALSE.reason)
+                if given.for_each is not None:
+                    return _spread(given.for_each.items, seen)
+            if node.snapshot.spec.type == WORKFLOW:
+                return await self._handed(node, seen, now)
+        except ExpressionFailed as error:
+            return Failed(f"{'when' if given.when else 'forEach'}: {error}", retryable=False)
+        except TemplateFailed as error:
+            return Failed(f"params: {error}", retryable=False)
+        return None
+
+    async def _handed(self, node: NodeClaim, seen: Surroundings, now: datetime) -> Decision:
+        if node.depth + 1 > MAX_DEPTH:
+            return Failed(f"workflows run workflows deeper than {MAX_DEPTH} times here", retryable=False)
+        config = node.snapshot.spec.config
+        params = rendered_document(config["params"], seen.variables)
+        try:
+            return HandOver(await self._starter.child(config["workflowId"], params, node.depth + 1, now))
+        except (StoreUnavailable, StoreFull):
+            raise
+        except KsanaError as error:
+            return Failed(f"workflow {config['workflowId']}: {error.message}", retryable=False)
+
+
+def _spread(source: str | tuple[Any, ...], seen: Surroundings) -> Decision:
+    found = list(source) if isinstance(source, tuple) else items(source, seen.variables, MAX_ITEMS)
+    return SpreadOver(found) if found else Succeeded([])
