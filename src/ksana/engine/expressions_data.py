@@ -189,7 +189,8 @@ class _Estimate:
         return self._made(macro) + sum(self._length(inner) * max(1, self._gathered(inner)) for inner in within)
 
     def _made(self, macro: Macro) -> int:
-        return _ENTRY + sum(map(self._mention, macro.own)) + sum(map(self._named, macro.outer))
+        entries = _ENTRY * (1 + len(macro.own) + len(macro.outer)) if self._reading.objects else 1
+        return entries + sum(map(self._mention, macro.own)) + sum(map(self._named, macro.outer))
 
     def _mention(self, name: str | None) -> int:
         known = self._fields_known and name is not None
@@ -226,8 +227,8 @@ class _Estimate:
     def _grown(self) -> int:
         """How many times larger items may become: each `map` may mention its item, or something else, again and again.
 
-        If there is nothing but `map`, what the last one makes goes into no other; which one is the last is not known, so
-        the smallest is left out.
+        What the last one makes goes into no other macro, unless one that is no `map` comes after it. Which one is the last
+        is not known, so the smallest is left out.
         """
         mentioned = {id(macro): 0 for macro in self._reading.macros if macro.kind == "map"}
         for macro in self._reading.macros:
@@ -237,5 +238,5 @@ class _Estimate:
                 if around.kind == "map":
                     mentioned[id(around)] += mentions
                 around = around.within
-        last = 1 if len(mentioned) == len(self._reading.macros) else 0
+        last = 1 if all(macro.kind == "map" or macro.within for macro in self._reading.macros) else 0
         return prod(max(1, count) for count in sorted(mentioned.values())[last:])

@@ -25,7 +25,15 @@ from ksana.domain.execution import Claim
 from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Fired, Firing
 from ksana.domain.schedule import decide_fire
-from ksana.engine.commands import JobCommands, JobEdit, RunCommands, ScheduleCommands
+from ksana.engine.commands import (
+    JobCommands,
+    NodeDefaults,
+    Resolver,
+    RunCommands,
+    ScheduleCommands,
+    WorkflowCommands,
+    WorkflowRunCommands,
+)
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.queries import Queries
 from ksana.engine.signals import Signals
