@@ -1,6 +1,6 @@
 """The HTTP application, from what it is given: no globals, no back ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fastapi import APIRouter, FastAPI
@@ -18,10 +18,11 @@ DESCRIPTION = "Decides when work runs, runs it, and accounts for every instant."
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """One contract's routes (whole paths), and how its paths show problems."""
+    """One contract's routes (whole paths), how its paths show problems, and which of them take larger bodies than others."""
 
     router: APIRouter
     translations: Sequence[Translation] = ()
+    larger_bodies: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class ApiOptions:
 def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAPI:
     """The application. It owns nothing that must be closed."""
     problems = Problems([each for contract in options.contracts for each in contract.translations])
+    larger = {path: limit for contract in options.contracts for path, limit in contract.larger_bodies.items()}
     app = FastAPI(
         title="Ksana",
         description=DESCRIPTION,
@@ -50,10 +52,11 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
         middleware=[
             Middleware(Observed, metrics=metrics, problems=problems),
             Middleware(Guarded, hosts=options.allowed_hosts, any_address=options.any_address, problems=problems),
-            Middleware(Bounded, problems=problems, limit=options.max_body),
+            Middleware(Bounded, problems=problems, limit=options.max_body, larger=larger),
             Middleware(AnswersHead),
         ],
     )
+    app.state.probe = probe
     errors.install(app, problems)
     docs.install(app)
     shown = metrics if options.metrics_enabled else None

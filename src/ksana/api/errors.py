@@ -5,6 +5,7 @@ just before it is written. Nothing else knows about contracts.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -14,6 +15,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from ksana.domain.errors import (
     Conflict,
@@ -68,24 +70,37 @@ Translate = Callable[[Problem], Problem]
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The problems of paths below `prefix` (whole segments) pass through `translate`."""
+    """The problems of paths below `prefix` (whole segments; an order's colon ends one) pass through `translate`. Where two
+    contracts share a prefix, one of them says which of what follows it, with the query, is its own."""
 
     prefix: str
     translate: Translate
+    only: re.Pattern[str] | None = None
 
-    def covers(self, path: str) -> bool:
-        return path == self.prefix or path.startswith(f"{self.prefix.rstrip('/')}/")
+    def covers(self, target: str) -> bool:
+        prefix = self.prefix.rstrip("/")
+        rest = target[len(prefix) :]
+        if not target.startswith(prefix) or rest[:1] not in {"", "/", ":", "?"}:
+            return False
+        return self.only is None or self.only.match(rest) is not None
+
+
+def target_of(scope: Scope) -> str:
+    """The path that was asked for, with its query."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 class Problems:
-    """Writes problems, in the words of the contract whose path was asked for; the longest prefix decides."""
+    """Writes problems, in the words of the contract whose path was asked for; the longest prefix decides, and of two that are
+    the same, the one that takes only a part."""
 
     def __init__(self, translations: Sequence[Translation] = ()) -> None:
-        self._translations = sorted(translations, key=lambda each: len(each.prefix), reverse=True)
+        self._translations = sorted(translations, key=lambda each: (len(each.prefix), each.only is not None), reverse=True)
 
-    def response(self, problem: Problem, *, path: str, request_id: str) -> Response:
+    def response(self, problem: Problem, *, target: str, request_id: str) -> Response:
         for translation in self._translations:
-            if translation.covers(path):
+            if translation.covers(target):
                 problem = translation.translate(problem)
                 break
         return Response(
@@ -193,7 +208,7 @@ def install(app: FastAPI, problems: Problems) -> None:
 
     def answer(request: Request, problem: Problem) -> Response:
         request_id = request.scope.get("state", {}).get("request_id", "")
-        return problems.response(problem, path=request.url.path, request_id=request_id)
+        return problems.response(problem, target=target_of(request.scope), request_id=request_id)
 
     async def on_ksana_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, KsanaError)  # noqa: S101 - registered for this type only

@@ -6,7 +6,7 @@
 import re
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from fastapi.exceptions import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ksana.api.errors import Problem, Problems, http_problem, internal_problem
+from ksana.api.errors import Problem, Problems, http_problem, internal_problem, target_of
 from ksana.telemetry import Metrics, bound, log
 
 MAX_BODY = 1_000_000
@@ -63,7 +63,8 @@ def shown_path(scope: Scope, route: str) -> str:
 
 async def refuse(problem: Problem, problems: Problems, scope: Scope, send: Send) -> None:
     """Answer with the problem, from outside the application."""
-    response = problems.response(problem, path=scope["path"], request_id=scope.get("state", {}).get("request_id", ""))
+    request_id = scope.get("state", {}).get("request_id", "")
+    response = problems.response(problem, target=target_of(scope), request_id=request_id)
     await response(scope, _nothing, send)
 
 
@@ -209,35 +210,44 @@ def _same_origin(origin: str, host: str) -> bool:
 
 
 class Bounded:
-    """Refuses bodies over `limit` bytes: at once where the length is told, else when they grow past it."""
+    """Refuses bodies over `limit` bytes: at once where the length is told, else when they grow past it. `larger` has the
+    paths (what they begin with) that take more."""
 
-    def __init__(self, app: ASGIApp, *, problems: Problems, limit: int = MAX_BODY) -> None:
+    def __init__(
+        self, app: ASGIApp, *, problems: Problems, limit: int = MAX_BODY, larger: Mapping[str, int] | None = None
+    ) -> None:
         self._app = app
         self._problems = problems
         self._limit = limit
+        self._larger = dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         told = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
-        if told.isascii() and told.isdigit() and int(told) > self._limit:
-            await refuse(http_problem(self._too_large()), self._problems, scope, send)
+        limit = self._limit_of(str(scope.get("path", "")))
+        if told.isascii() and told.isdigit() and int(told) > limit:
+            await refuse(http_problem(_too_large(limit)), self._problems, scope, send)
         else:
-            await self._app(scope, self._counted(receive), send)
+            await self._app(scope, self._counted(receive, limit), send)
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _limit_of(self, path: str) -> int:
+        return next((limit for prefix, limit in self._larger.items() if path.startswith(prefix)), self._limit)
+
+    def _counted(self, receive: Receive, limit: int) -> Receive:
         got = 0
 
         async def counted() -> Message:
             nonlocal got
             message = await receive()
             got += len(message.get("body", b""))
-            if got > self._limit:
-                raise self._too_large()
+            if got > limit:
+                raise _too_large(limit)
             return message
 
         return counted
 
-    def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"the body is larger than {self._limit} bytes", headers={"Connection": "close"})
+
+def _too_large(limit: int) -> HTTPException:
+    return HTTPException(413, f"the body is larger than {limit} bytes", headers={"Connection": "close"})
 
 
 class AnswersHead:

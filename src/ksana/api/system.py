@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
@@ -20,6 +20,11 @@ class Health(StrEnum):
 
 Probe = Callable[[], Awaitable[Health]]
 """Asks for the health now; answers within a few seconds, and never raises."""
+
+
+async def is_stopping(request: Request) -> bool:
+    """Whether the server waits for its last answers: one that has no end must end now."""
+    return await request.app.state.probe() is Health.STOPPING
 
 
 class HealthBody(BaseModel):

@@ -17,6 +17,10 @@ def rfc3339(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
+def rfc3339_or_none(instant: datetime | None) -> str | None:
+    return None if instant is None else rfc3339(instant)
+
+
 def parse_instant(text: str, *, field: str) -> datetime:
     """The instant that `text` says, in UTC, exact to the microsecond; InvalidInput naming `field` if it says none."""
     found = _RFC3339.fullmatch(text.strip())

@@ -4,6 +4,7 @@ Its expressions and templates see `params` (the run's), `nodes` (what the nodes 
 `index`.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -85,16 +86,19 @@ class Nodes:
     async def decide(self, node: NodeClaim, seen: Surroundings, now: datetime) -> Decision:
         """What becomes of it before, or instead of, being run. StoreUnavailable."""
         given = node.snapshot.node
+        at = "when"
         try:
             if not node.is_item:
-                if given.when is not None and not truth(given.when, seen.variables):
+                # In threads: over much data an expression can take a while.
+                if given.when is not None and not await asyncio.to_thread(truth, given.when, seen.variables):
                     return LeaveOut(CONDITION_FALSE.reason)
+                at = "forEach"
                 if given.for_each is not None:
-                    return _spread(given.for_each.items, seen)
+                    return await asyncio.to_thread(_spread, given.for_each.items, seen)
             if node.snapshot.spec.type == WORKFLOW:
                 return await self._handed(node, seen, now)
         except ExpressionFailed as error:
-            return Failed(f"{'when' if given.when else 'forEach'}: {error}", retryable=False)
+            return Failed(f"{at}: {error}", retryable=False)
         except TemplateFailed as error:
             return Failed(f"params: {error}", retryable=False)
         return None

@@ -321,6 +321,8 @@ class ExecutionFilter:
     planned_from: datetime | None = None
     """With `planned_to`, a span of planned instants of one job."""
     planned_to: datetime | None = None
+    nodes: bool = True
+    """Whether nodes of workflow runs are among them."""
 
     def __post_init__(self) -> None:
         if self.spans_time and self.job_id is None:

@@ -27,6 +27,7 @@ from ksana.domain.ledger import Fired, Firing
 from ksana.domain.schedule import decide_fire
 from ksana.engine.commands import (
     JobCommands,
+    JobEdit,
     NodeDefaults,
     Resolver,
     RunCommands,

@@ -1,12 +1,16 @@
 """Ids as they stand in paths and bodies. One that nothing can have is not found; it is never an error of its own."""
 
+from ksana.domain.dag_reading import MAX_NODE_ID
 from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.ids import KEY_LENGTH, LARGEST_INTEGER, checked_key
 from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
+from ksana.domain.workflow import MAX_ITEMS, Workflow, item_id
+from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.base import Store
 
 _DIGITS = len(str(LARGEST_INTEGER))
+LONGEST_NODE = MAX_NODE_ID + len(item_id("", MAX_ITEMS))
 
 
 async def found_job(store: Store, text: str) -> Job:
@@ -15,15 +19,33 @@ async def found_job(store: Store, text: str) -> Job:
         if len(text) > _DIGITS:
             raise NotFound("job", _echo(text))
         return await store.job(int(text))
-    return await store.job_by_key(_possible("job", text))
+    return await store.job_by_key(possible("job", text))
 
 
 async def found_schedule(store: Store, text: str) -> Schedule:
     """The schedule with that key. NotFound."""
-    return await store.schedule_by_key(_possible("schedule", text))
+    return await store.schedule_by_key(possible("schedule", text))
 
 
-def _possible(kind: str, text: str) -> str:
+async def found_workflow(store: Store, text: str) -> Workflow:
+    """The workflow with that key. NotFound."""
+    return await store.workflow_by_key(possible("workflow", text))
+
+
+async def found_run(store: Store, text: str) -> WorkflowRun:
+    """The workflow run with that key. NotFound."""
+    return await store.workflow_run_by_key(possible("run", text))
+
+
+def possible_node(text: str) -> str:
+    """What may be the id of a node, or of an item of one. NotFound."""
+    if not text.isprintable() or len(text) > LONGEST_NODE:
+        raise NotFound("node", _echo(text))
+    return text
+
+
+def possible(kind: str, text: str) -> str:
+    """What may be the key of something of that kind. NotFound."""
     try:
         return checked_key(text)
     except InvalidInput:

@@ -20,6 +20,7 @@ from ksana.domain.workflow import WAIT, WORKFLOW, Dag, Node, Snapshot, SnapshotN
 from ksana.engine.expressions import check_expression
 from ksana.engine.params import check_schema
 from ksana.executors.templates import referenced_nodes_in
+from ksana.executors.templates_filters import TemplateFailed
 from ksana.store.base import Store
 from ksana.store.workflow_requests import References
 
@@ -209,8 +210,9 @@ class _Nodes:
                 needs |= check_expression(node.for_each.items, field=f"{place}.forEach.items", names=NAMES).nodes
             needs |= referenced_nodes_in(spec.config)
         except InvalidInput as error:
-            field = error.field if error.field.startswith(place) else f"{place}.cfg"
-            raise InvalidDag(field, error.reason, node=node.id) from error
+            raise InvalidDag(error.field, error.reason, node=node.id) from error
+        except TemplateFailed as error:
+            raise InvalidDag(f"{place}.{'params' if node.job else 'cfg'}", str(error), node=node.id) from error
         for each in sorted(needs):
             if not self._before.of(node.id, each):
                 told = f"node {node.id!r} uses what {each!r} makes, but does not depend on it"

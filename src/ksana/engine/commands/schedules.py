@@ -11,6 +11,7 @@ from ksana.domain.ledger import Schedule
 from ksana.domain.schedule import ScheduleSpec
 from ksana.engine.commands.anew import until_it_fits
 from ksana.engine.commands.jobs import ScheduleDraft, changed, new_schedule, resumption
+from ksana.engine.params import check_params
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
 
@@ -32,18 +33,24 @@ class ScheduleCommands:
 
     async def create(
         self,
-        job_id: int,
+        job_id: int | None,
         spec: ScheduleSpec,
         actor: Actor,
         *,
         paused: bool = False,
         inputs: Mapping[str, Any] | None = None,
+        workflow_id: int | None = None,
     ) -> Schedule:
-        """A further schedule of a job; it starts paused if its job is disabled. NotFound."""
-        job = await self._store.job(job_id)
+        """A further schedule of a job, which starts paused if its job is disabled; or, with a `job_id` of None, of a workflow:
+        then `inputs` are the parameters of its runs. NotFound, InvalidInput."""
+        if job_id is not None:
+            paused = paused or not (await self._store.job(job_id)).spec.enabled
+        elif workflow_id is not None:
+            schema = (await self._store.workflow(workflow_id)).spec.dag.params_schema
+            inputs = inputs if schema is None else check_params(schema, inputs or {}, field="input")
         draft = ScheduleDraft(spec, inputs or {})
-        new = new_schedule(draft, self._clock.now(), paused=paused or not job.spec.enabled)
-        return self._told(await self._store.create_schedule(job_id, new, actor))
+        new = new_schedule(draft, self._clock.now(), paused=paused)
+        return self._told(await self._store.create_schedule(job_id, new, actor, workflow_id=workflow_id))
 
     async def amend(self, key: str, amendment: Callable[[Schedule], ScheduleEdit], actor: Actor) -> Schedule:
         """A change that follows from what the schedule is; worked out anew if somebody else changes it first. NotFound,

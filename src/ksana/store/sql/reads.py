@@ -224,6 +224,9 @@ def executions(tx: Tx, filters: ExecutionFilter, page: PageRequest) -> Page[Exec
         conditions.append(_executions.planned_for >= to_micros(filters.planned_from))
     if filters.planned_to is not None:
         conditions.append(_executions.planned_for < to_micros(filters.planned_to))
+    if not filters.nodes:
+        # Both, so that an index has them in order.
+        conditions += [_executions.workflow_run_id.is_(None), _executions.node_id.is_(None)]
     if filters.job_id is None:
         conditions += _older_by_id(_executions.id, page)
         order: Order = (_executions.id.desc(),)

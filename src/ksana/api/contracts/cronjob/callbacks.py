@@ -2,12 +2,13 @@
 
 from fastapi import APIRouter, HTTPException, Request
 
-from ksana.api.contracts.cronjob import reading, writing
+from ksana.api.contracts.bodies import body_of, parsed
+from ksana.api.contracts.cronjob import writing
 from ksana.api.contracts.cronjob.answers import CallbackAccepted
-from ksana.api.contracts.cronjob.bodies import parsed
-from ksana.api.contracts.cronjob.documented import body_of, errors
+from ksana.api.contracts.cronjob.documented import errors
 from ksana.api.contracts.cronjob.problems import CallbackStale
 from ksana.api.contracts.cronjob.shapes import Report, ReportByIds
+from ksana.api.contracts.values import as_json
 from ksana.api.services import Services
 from ksana.domain.states import TERMINAL
 from ksana.engine.commands import CallbackMessage
@@ -57,7 +58,7 @@ class Callbacks:
         job_id: int | None = None,
         execution_id: int | None = None,
     ) -> CallbackAccepted:
-        reading.as_json(report.data, field="data")
+        as_json(report.data, field="data")
         message = CallbackMessage(
             succeeded=report.status == "SUCCESS",
             token=token,

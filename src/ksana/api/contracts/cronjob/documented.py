@@ -1,8 +1,6 @@
-"""What the OpenAPI document says of these routes beside their own shapes: errors, and bodies that handlers read themselves."""
+"""The error answers of these routes, as the OpenAPI document tells them."""
 
 from typing import Any
-
-from pydantic import BaseModel
 
 from ksana.api.contracts.cronjob.answers import ErrorAnswer
 
@@ -19,9 +17,3 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route."""
     keys: tuple[int | str, ...] = (*statuses, "default")
     return {key: {"model": ErrorAnswer, "description": _TOLD[key]} for key in keys}
-
-
-def body_of(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
-    """`openapi_extra` for a route that reads its body itself. The model's schema must have no parts elsewhere."""
-    schema = model.model_json_schema()
-    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}

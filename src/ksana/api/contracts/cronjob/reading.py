@@ -1,15 +1,13 @@
 """What a client's fields mean to the commands. Values are put in their places; whether they are allowed, others decide."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import orjson
-
 from ksana.api.contracts.cronjob.names import FIELDS, Part, of_part
 from ksana.api.contracts.cronjob.shapes import GivenRetry, NewTask, TaskChanges, TaskFields, TriggerRequest
+from ksana.api.contracts.values import as_json
 from ksana.domain.durations import format_duration
 from ksana.domain.errors import InvalidInput
 from ksana.domain.job import Contract, JobSpec
@@ -22,8 +20,6 @@ from ksana.settings import Settings
 
 CALLBACK_TIMEOUT = timedelta(seconds=300)
 _MULTIPLIERS = {"fixed": 1.0, "exponential": 2.0}
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
-_NO_TRACE = "0" * 32
 
 
 class Reader:
@@ -133,20 +129,6 @@ def _override(body: Any) -> str:
     text = body if isinstance(body, str) else as_json(body, field="override_body")
     check_template(text, field="override_body", names=VARIABLES)
     return text
-
-
-def as_json(value: Any, *, field: str) -> str:
-    """Its JSON; InvalidInput if it cannot be kept."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        raise InvalidInput(field, "cannot be kept: it is nested too deep, or a number in it is too large") from None
-
-
-def trace_of(traceparent: str | None) -> str | None:
-    """The trace that the caller goes on with (W3C), if it says one."""
-    found = _TRACEPARENT.fullmatch(traceparent or "")
-    return found[1] if found and found[1] != _NO_TRACE else None
 
 
 def statuses_of(name: str | None) -> frozenset[ExecutionStatus]:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from ksana.api.contracts.cronjob.answers import Strategy, TaskStatus
-from ksana.api.contracts.cronjob.values import Duration, GivenId, Instant, Seconds, Text, Whole
+from ksana.api.contracts.cronjob.values import GivenId, Instant, Seconds, Whole
+from ksana.api.contracts.values import Duration, Text
 from ksana.domain.job import DEFAULT_QUEUE_LIMIT, ConcurrencyPolicy, ExecutionMode, RecoveryRule
 from ksana.domain.retry import MAX_ATTEMPTS
 from ksana.domain.schedule import MisfirePolicy

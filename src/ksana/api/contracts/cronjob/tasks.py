@@ -5,12 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from pydantic import BeforeValidator
 
+from ksana.api.contracts.bodies import body_of, optional_body
 from ksana.api.contracts.cronjob import reading, writing
 from ksana.api.contracts.cronjob.answers import Listed, Task, TaskDeleted, TaskStatus, TaskUpdated, Triggered
-from ksana.api.contracts.cronjob.bodies import optional_body
-from ksana.api.contracts.cronjob.documented import body_of, errors
+from ksana.api.contracts.cronjob.documented import errors
 from ksana.api.contracts.cronjob.shapes import NewTask, TaskChanges, TriggerRequest, WholeTask
-from ksana.api.contracts.cronjob.values import PageNumber, PageSize, TaskId, empty_as_none, printable
+from ksana.api.contracts.cronjob.values import PageNumber, PageSize, TaskId
+from ksana.api.contracts.values import empty_as_none, printable, trace_of
 from ksana.api.services import Services, actor_of
 from ksana.domain.states import CRONJOB_NAMES
 from ksana.engine.commands import RunRequest
@@ -101,7 +102,7 @@ class Tasks:
     ) -> Triggered:
         """One run, subject to the task's concurrency policy: it queues, is refused (CONCURRENCY_LIMIT), or runs beside."""
         asked = await optional_body(request, TriggerRequest)
-        wanted = RunRequest(reading.run_input(asked), idempotency_key, reading.trace_of(traceparent))
+        wanted = RunRequest(reading.run_input(asked), idempotency_key, trace_of(traceparent))
         enqueued = await self._services.jobs.run(task_id, wanted, actor_of(request))
         run = enqueued.execution
         fields: dict[str, Any] = {"run_id": run.id, "task_id": task_id, "status": CRONJOB_NAMES[run.status]}

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ksana.api.contracts.cronjob.problems import InvalidId
+from ksana.api.contracts.values import read_duration
 from ksana.api.times import parse_instant
-from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidInput
 from ksana.domain.ids import LARGEST_INTEGER
 from ksana.store.requests import MAX_PAGE_SIZE
@@ -53,29 +53,10 @@ Cursor = Annotated[
 ]
 
 
-def _whole_characters(text: str) -> str:
-    """JSON can write half a character (`\\ud800`); no database keeps one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise PydanticCustomError("characters", "must not contain halves of characters") from None
-    return text
-
-
-Text = Annotated[StrictStr, AfterValidator(_whole_characters)]
-
-
-def _duration(value: object) -> timedelta:
-    try:
-        return parse_duration(value, field="")
-    except InvalidInput as error:
-        raise PydanticCustomError("duration", "{reason}", {"reason": error.reason}) from None
-
-
 def _seconds(value: object) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("seconds", "must be a number of seconds")
-    return _duration(value)
+    return read_duration(value)
 
 
 def _instant(value: object) -> datetime:
@@ -86,11 +67,6 @@ def _instant(value: object) -> datetime:
 
 
 Seconds = Annotated[timedelta, BeforeValidator(_seconds), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(_duration),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "examples": ["1m30s"]}]}),
-]
 Instant = Annotated[datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
@@ -105,15 +81,3 @@ def seconds(value: timedelta) -> int | float:
     """A whole number if it is one."""
     exact = value.total_seconds()
     return int(exact) if exact.is_integer() else exact
-
-
-def printable(text: str, *, field: str) -> str:
-    """Text to search with; InvalidInput if it has characters that no stored name has and no database is asked for."""
-    if not text.isprintable():
-        raise InvalidInput(field, "must not contain control characters")
-    return text
-
-
-def empty_as_none(value: Any) -> Any:
-    """`?status=` asks for nothing in particular."""
-    return None if value == "" else value

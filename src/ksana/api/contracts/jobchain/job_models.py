@@ -7,10 +7,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from ksana.api.contracts.cronjob.values import Duration, Text
 from ksana.api.contracts.jobchain.retries import RetryBody, RetryShown
 from ksana.api.contracts.ksana_models import TYPE
 from ksana.api.contracts.shapes import Strict
+from ksana.api.contracts.values import Duration, Text
 from ksana.domain.job import DESCRIPTION_LENGTH, MAX_CONCURRENCY, NAME_LENGTH, ConcurrencyPolicy, RecoveryRule
 
 _CAMEL = ConfigDict(alias_generator=to_camel)

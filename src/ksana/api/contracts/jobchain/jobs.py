@@ -1,70 +1,37 @@
 """`/api/v1/jobs` (document 001 §4): what nodes of workflows run. Jobs of every contract are shown here."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BeforeValidator
+from fastapi import Query, Request, Response
 
-from ksana.api.contracts.cronjob.values import empty_as_none, printable
 from ksana.api.contracts.jobchain.job_models import JobBody, JobChange, JobShown, JobsShown
 from ksana.api.contracts.jobchain.job_reading import config_named, read_edit, read_job
 from ksana.api.contracts.jobchain.job_showing import job_shown, jobs_shown
 from ksana.api.contracts.jobchain.paths import JOB, JOBS, JobId
+from ksana.api.contracts.jobchain.routes import Permission, Route
 from ksana.api.contracts.keys import found_job
-from ksana.api.contracts.shapes import answer, problems
+from ksana.api.contracts.shapes import answer
+from ksana.api.contracts.values import Enabled, Keyword, PageNumber, PageSize, printable
 from ksana.api.services import Services, actor_of
-from ksana.domain.job import NAME_LENGTH
-from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, JobFilter, PageRequest
+from ksana.store.requests import JobFilter, PageRequest
 
-PageNumber = Annotated[int, Query(ge=1, le=MAX_PAGED_ROWS, description="From 1.")]
-PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)]
-Keyword = Annotated[str | None, Query(max_length=NAME_LENGTH, description="Part of the name.")]
-Enabled = Annotated[bool | None, BeforeValidator(empty_as_none)]
 
 
 class Jobs:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    def add_to(self, router: APIRouter) -> None:
-        add = router.add_api_route
-        add(
-            JOBS,
-            self.create,
-            methods=["POST"],
-            status_code=201,
-            response_model=JobShown,
-            responses=problems(400, 409),
-            summary="Create a job",
-        )
-        add(JOBS, self.find, methods=["GET"], response_model=JobsShown, responses=problems(400), summary="List jobs")
-        add(JOB, self.show, methods=["GET"], response_model=JobShown, responses=problems(404), summary="Show a job")
-        add(
-            JOB,
-            self.change,
-            methods=["PUT"],
-            response_model=JobShown,
-            responses=problems(400, 404, 409),
-            summary="Change a job",
-        )
-        add(
-            JOB,
-            self.delete,
-            methods=["DELETE"],
-            status_code=204,
-            responses=problems(404, 409),
-            summary="Delete a job",
-        )
-        for order in (self.enable, self.disable):
-            add(
-                f"{JOB}:{order.__name__}",
-                order,
-                methods=["POST"],
-                response_model=JobShown,
-                responses=problems(404),
-                summary=f"{order.__name__.capitalize()} a job",
-            )
+    def routes(self) -> Iterator[Route]:
+        read, write = Permission.JOB_READ, Permission.JOB_WRITE
+        yield Route("POST", JOBS, self.create, "Create a job", write, JobShown, (400, 409), 201)
+        yield Route("GET", JOBS, self.find, "List jobs", read, JobsShown, (400,))
+        yield Route("GET", JOB, self.show, "Show a job", read, JobShown, (404,))
+        yield Route("PUT", JOB, self.change, "Change a job", write, JobShown, (400, 404, 409))
+        yield Route("DELETE", JOB, self.delete, "Delete a job", write, None, (404, 409), 204)
+        yield Route("POST", f"{JOB}:enable", self.enable, "Enable a job", write, JobShown, (404,))
+        yield Route("POST", f"{JOB}:disable", self.disable, "Disable a job", write, JobShown, (404,))
 
     async def create(self, body: JobBody, request: Request) -> Response:
         """Name and type are required, and in `configJson` what an executor of that type needs."""

@@ -1,6 +1,6 @@
 """Bodies that are read as they came: one that may be missing, or that is kept word for word."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request
@@ -11,9 +11,9 @@ M = TypeVar("M", bound=BaseModel)
 
 
 async def optional_body(request: Request, model: type[M]) -> M:
-    """The body; of an empty one, the defaults. Its Content-Type is not asked for: `curl -X POST` sends none."""
+    """The body; of an empty one, or null, the defaults. Its Content-Type is not asked for: `curl -X POST` sends none."""
     raw = await request.body()
-    return parsed(raw, model) if raw.strip() else model()
+    return model() if raw.strip() in {b"", b"null"} else parsed(raw, model)
 
 
 def parsed(raw: bytes, model: type[M]) -> M:
@@ -28,3 +28,9 @@ def parsed(raw: bytes, model: type[M]) -> M:
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
+
+
+def body_of(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
+    """`openapi_extra` for a route that reads its body itself. The model's schema must have no parts elsewhere."""
+    schema = model.model_json_schema()
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
