@@ -96,7 +96,9 @@ class Problems:
     the same, the one that takes only a part."""
 
     def __init__(self, translations: Sequence[Translation] = ()) -> None:
-        self._translations = sorted(translations, key=lambda each: (len(each.prefix), each.only is not None), reverse=True)
+        self._translations = sorted(
+            translations, key=lambda each: (len(each.prefix), each.only is not None), reverse=True
+        )
 
     def response(self, problem: Problem, *, target: str, request_id: str) -> Response:
         for translation in self._translations:

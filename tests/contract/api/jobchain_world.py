@@ -68,7 +68,7 @@ def wait(node: str, *after: str, cfg: Json | None = None, **given: Any) -> Json:
 
 def at_once(node: str, *after: str, **given: Any) -> Json:
     """A node that succeeds without any doing."""
-    return wait(node, *after, cfg={"for": "0s"}, **given)
+    return wait(node, *after, cfg={"until": "2020-01-01T00:00:00Z"}, **given)
 
 
 def of_job(node: str, job: str, *after: str, **given: Any) -> Json:

@@ -85,7 +85,9 @@ def test_a_stopped_node_is_retried(api: httpx2.Client, target: Target) -> None:
     assert statuses(ended(api, run, "STOPPED")) == {"a": "STOPPED", "b": "STOPPED"}
     node_obeyed(api, run, "a", "retry")
     target.release(held(target, "/hold"))
-    assert until_node(api, run, "a", "SUCCESS")["attempt"] == 2
+    nodes = ended(api, run)
+    assert (nodes["a"]["attempt"], nodes["b"]["attempt"]) == (2, 1)
+    assert paths(target.hits) == ["/hold", "/hold", "/ok/b"]
 
 
 def test_only_what_failed_or_was_stopped_is_retried(api: httpx2.Client) -> None:
@@ -152,7 +154,8 @@ def test_a_stopped_node_is_completed(api: httpx2.Client, target: Target) -> None
     ended(api, run, "STOPPED")
     target.wait_gone(hit)
     node_obeyed(api, run, "a", "complete")
-    assert until_node(api, run, "a", "SUCCESS")["attempt"] == 1
+    assert ended(api, run)["a"]["attempt"] == 1
+    assert paths(target.hits) == ["/hold", "/ok/b"]
 
 
 def test_a_node_that_has_not_begun_is_not_completed(api: httpx2.Client) -> None:
@@ -185,6 +188,20 @@ def test_of_many_who_complete_a_node_at_once_one_counts(api: httpx2.Client, targ
     assert hit.text == str(nodes["a"]["artifact"]["who"])
     winners = [who for who, answer in enumerate(answers) if answer.status_code == 200]
     assert nodes["a"]["artifact"]["who"] in winners
+
+
+def test_of_a_person_and_a_worker_who_end_a_node_at_once_one_wins_and_the_other_is_told(
+    api: httpx2.Client, target: Target
+) -> None:
+    workflow = defined(api, http("a", target.url("/hold")))
+    for _ in range(10):
+        run = start(api, workflow)
+        hit = held(target, "/hold")
+        target.release(hit)
+        answer = node_order(api, run, "a", "complete", artifact={"by": "hand"})
+        assert answer.status_code in {200, 409}, answer.text
+        by_hand = ended(api, run)["a"]["artifact"] == {"by": "hand"}
+        assert by_hand == (answer.status_code == 200)
 
 
 # Skip

@@ -3,13 +3,23 @@
 import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.contract.api.conftest import ANSWER_SECONDS, ON_SQLITE, PAUSE_SECONDS, empty_database, serving, unique, until
+from tests.contract.api.conftest import (
+    ANSWER_SECONDS,
+    BACK_ENDS,
+    ON_SQLITE,
+    PAUSE_SECONDS,
+    empty_database,
+    serving,
+    unique,
+    until,
+)
 from tests.contract.api.jobchain_world import (
     ON_STORES,
     RUNS,
@@ -25,11 +35,13 @@ from tests.contract.api.jobchain_world import (
     http,
     node_obeyed,
     node_of,
+    nodes_in,
     nodes_of,
     obeyed,
     paths,
     retries,
     run_of,
+    runs_of,
     shell,
     start,
     started,
@@ -40,6 +52,8 @@ from tests.contract.api.jobchain_world import (
 from tests.contract.api.ksana_world import client_of
 from tests.contract.api.witness import Target
 
+ON_SERVERS = pytest.mark.parametrize("back_end", BACK_ENDS[1:3], indirect=True, scope="module")
+"""Stores that two instances can share."""
 RESCUE_SECONDS = 40.0
 """An instance that died is replaced within 20 s; the machine may be busy."""
 
@@ -145,8 +159,8 @@ def test_what_waits_for_a_time_a_callback_or_its_next_attempt_does_so_over_a_res
             )
             (hit,) = target.wait_hits(1, "/async")
             until_node(api, run, "again", "RETRYING")
-            until_node(api, run, "time", "RUNNING")
-            until_accepted(api, run)
+            until(api, f"{RUNS}/{run}", lambda body: nodes_in(body)["time"]["startedAt"])
+            until(api, f"{RUNS}/{run}/events", lambda body: "CALLBACK_PENDING" in str(body))
             server.end(signal.SIGKILL)
         with serving(tmp_path, store, {}) as server, client_of(server) as api:
             callback = f"{server.base}/api/v1/callbacks/{hit.callback.token}"
@@ -160,13 +174,6 @@ def test_what_waits_for_a_time_a_callback_or_its_next_attempt_does_so_over_a_res
         "last": 1,
     }
     assert Counter(paths(target.hits)) == {"/async": 1, "/flaky/1": 2}
-
-
-def until_accepted(api: httpx2.Client, run: str) -> None:
-    """Until what the target answered is known; nothing in the document's statuses tells it, the node's times do not move."""
-    deadline = time.monotonic() + 1
-    while time.monotonic() < deadline and "CALLBACK_PENDING" not in str(events_of(api, run)):
-        time.sleep(PAUSE_SECONDS)
 
 
 @ON_SQLITE
@@ -228,3 +235,49 @@ def test_a_run_with_its_events_and_logs_outlives_the_server(
             server.end(signal.SIGKILL)
         with serving(tmp_path, store, {}) as server, client_of(server) as api:
             assert [run_of(api, run), events_of(api, run), api.get(f"{RUNS}/{run}/nodes/s/logs").text] == seen
+
+
+@ON_SERVERS
+def test_two_instances_share_a_run_and_no_node_runs_twice(
+    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target
+) -> None:
+    (tmp_path / "second").mkdir()
+    layers = [[f"l{layer}n{number}" for number in range(10)] for layer in range(4)]
+    nodes = [
+        http(node, target.url(f"/ok/{node}"), *(layers[number - 1] if number else []))
+        for number, layer in enumerate(layers)
+        for node in layer
+    ]
+    with (
+        empty_database(back_end, tmp_path, request) as store,
+        serving(tmp_path, store, {}) as server,
+        serving(tmp_path / "second", store, {}) as other,
+        client_of(server) as api,
+        client_of(other) as beside,
+    ):
+        workflow = create(api, dag(*nodes))["workflowId"]
+        runs = [unique("shared") for _ in range(3)]
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(lambda number: start((api, beside)[number % 2], workflow, runId=runs[number % 3]), range(30)))
+        for run in runs:
+            ended(beside, run)
+        assert {item["runId"] for item in runs_of(beside, workflow)} == set(runs)
+    assert Counter(paths(target.hits)) == {f"/ok/{node['id']}": 3 for node in nodes}
+
+
+@ON_SERVERS
+def test_the_other_instance_goes_on_with_a_run_whose_instance_died(
+    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target
+) -> None:
+    (tmp_path / "second").mkdir()
+    with empty_database(back_end, tmp_path, request) as store, serving(tmp_path, store, {}) as server:
+        with client_of(server) as api:
+            run = started(api, http("a", target.url("/ok/a")), http("b", target.url("/hold"), "a", timeout="5m"))
+            hit = held(target, "/hold")
+        with serving(tmp_path / "second", store, {}) as other, client_of(other) as api:
+            server.end(signal.SIGKILL)
+            target.wait_gone(hit)
+            target.wait_for(lambda hits: sum(each.held for each in hits) == 1, RESCUE_SECONDS)
+            target.release(held(target, "/hold"))
+            assert set(statuses(ended(api, run)).values()) == {"SUCCESS"}
+    assert paths(target.hits) == ["/ok/a", "/hold", "/hold"]

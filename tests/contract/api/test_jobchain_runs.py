@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from tests.contract.api.conftest import unique, until
+from tests.contract.api.conftest import ANSWER_SECONDS, unique, until
 from tests.contract.api.cronjob_world import assert_error, done, trigger
 from tests.contract.api.cronjob_world import create as a_task
 from tests.contract.api.jobchain_world import (
@@ -286,6 +286,17 @@ def test_a_stop_ends_what_waits_for_its_next_attempt(api: httpx2.Client, target:
     obeyed(api, run, "stop")
     assert statuses(ended(api, run, "STOPPED")) == {"a": "STOPPED", "b": "STOPPED"}
     assert len(target.hits) == 1
+
+
+def test_a_soft_stop_lets_what_waits_for_its_callback_end(api: httpx2.Client, target: Target) -> None:
+    run = started(api, http("a", target.url("/async"), cfg={"mode": "async"}), http("b", target.url("/ok/b"), "a"))
+    (hit,) = target.wait_hits(1)
+    until(api, f"{RUNS}/{run}/events", lambda body: "CALLBACK_PENDING" in str(body))
+    assert obeyed(api, run, "stop")["status"] == "STOPPING"
+    answer = httpx2.post(hit.callback.url, json={"status": "SUCCESS"}, timeout=ANSWER_SECONDS)
+    assert answer.status_code == 200, answer.text
+    assert statuses(ended(api, run, "STOPPED")) == {"a": "SUCCESS", "b": "STOPPED"}
+    assert target.at("/ok/b") == []
 
 
 def test_a_stop_with_force_cancels_what_runs(api: httpx2.Client, target: Target) -> None:

@@ -15,15 +15,17 @@ from ksana.store.sql import open_store
 
 
 @asynccontextmanager
-async def simulated(directory: Path) -> AsyncIterator[Simulation]:
+async def simulated(directory: Path, *, workers: int = 16) -> AsyncIterator[Simulation]:
     url, clock = f"sqlite:///{directory / 'ksana.db'}", FakeClock()
     prepare(url)
     store = open_store(url, options=OPTIONS, clock=clock)
-    simulation = Simulation(store, clock)
+    simulation = Simulation(store, clock, workers=workers)
     await simulation.join()
-    yield simulation
-    await simulation.engine.workers.drain(timedelta(0))
-    await store.close()
+    try:
+        yield simulation
+    finally:
+        await simulation.engine.workers.drain(timedelta(0))
+        await store.close()
 
 
 @pytest_asyncio.fixture

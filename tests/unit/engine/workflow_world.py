@@ -92,23 +92,31 @@ class Flow:
         for key, gate in self._gates.values():
             if key in keys:
                 gate.set()
+        await self._idle()
         await self.simulation.settle()
 
     async def end_one(self) -> None:
         """The first that is held."""
         next(iter(self._gates.values()))[1].set()
+        await self._idle()
         await self.simulation.settle()
+
+    async def end(self, key: str, *, failed: bool = False) -> None:
+        """One that is held, so or so."""
+        if failed:
+            self.fails(key, times=1)
+        await self.let_go(key)
 
     async def _idle(self) -> int:
         """Until nothing runs but what is held; how many ended."""
-        ran = 0
+        seen: set[asyncio.Task[Any]] = set()
         while True:
-            tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("run ")]
+            tasks = {task for task in asyncio.all_tasks() if task.get_name().startswith("run ")}
+            seen |= tasks
             held = sum(not gate.is_set() for _, gate in self._gates.values())
             if len(tasks) <= held:
-                return ran
-            done, _ = await asyncio.wait(tasks, timeout=0.005, return_when=asyncio.FIRST_COMPLETED)
-            ran += len(done)
+                return len(seen - tasks)
+            await asyncio.wait(tasks, timeout=0.005, return_when=asyncio.FIRST_COMPLETED)
 
     # Things -------------------------------------------------------------------------------------------------------
 

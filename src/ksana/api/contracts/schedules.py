@@ -1,14 +1,13 @@
-"""Ksana's own contract for schedules: `/api/v1/schedules`, of any job. It translates, and decides nothing."""
+"""Ksana's own contract for schedules: `/api/v1/schedules`, of any job or workflow. It translates, and decides nothing."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from ksana.api.app import Contract
-from ksana.api.contracts.keys import found_job, found_schedule
+from ksana.api.contracts.keys import found_job, found_schedule, found_workflow
 from ksana.api.contracts.schedules_models import (
     MOST_SHOWN,
     PARTS,
@@ -20,8 +19,10 @@ from ksana.api.contracts.schedules_models import (
     ScheduleShown,
     SchedulesShown,
 )
+from ksana.api.contracts.schedules_owners import keys_of_runs, owner_of, schedules_of, shown_with_owners
 from ksana.api.contracts.schedules_showing import (
     SCHEDULES_WORDING,
+    Owner,
     instants_shown,
     next_shown,
     occurrences_shown,
@@ -32,9 +33,8 @@ from ksana.api.contracts.schedules_spec import merged, read_spec
 from ksana.api.contracts.shapes import answer, problems, renamed
 from ksana.api.services import Services, actor_of
 from ksana.api.times import parse_instant
-from ksana.domain.errors import InvalidInput, NotFound
+from ksana.domain.errors import InvalidInput
 from ksana.domain.events import Actor
-from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
 from ksana.engine.commands import ScheduleEdit
 from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, PageRequest
@@ -79,31 +79,35 @@ def _add_collection(router: APIRouter, services: Services) -> None:
         summary="Create a schedule",
     )
     async def create(body: ScheduleBody, request: Request) -> Response:
-        """A further schedule of a job. It starts paused if its job is disabled."""
-        if body.workflow_id is not None:
-            raise InvalidInput("workflowId", "workflows come later; a schedule belongs to a job")
-        job = await found_job(services.store, body.job_id)
+        """A further schedule of a job, or one of a workflow. It starts paused if its job is disabled."""
+        owner = await owner_of(services.store, body.job_id, body.workflow_id)
         spec = read_spec(body.model_dump(include=set(PARTS)), SCHEDULES_WORDING, now=services.clock.now())
         with renamed(_FIELDS):
             schedule = await services.schedules.create(
-                job.id, spec, actor_of(request), paused=body.paused, inputs=body.input
+                None if owner.job is None else owner.job.id,
+                spec,
+                actor_of(request),
+                paused=body.paused,
+                inputs=body.input,
+                workflow_id=None if owner.workflow is None else owner.workflow.id,
             )
         location = {"Location": f"{PREFIX}/{schedule.key}"}
-        return answer(schedule_shown(schedule, job), status=201, headers=location)
+        return answer(schedule_shown(schedule, owner), status=201, headers=location)
 
     @router.get(PREFIX, response_model=SchedulesShown, responses=problems(400, 404), summary="List schedules")
     async def every_schedule(
         job_id: Annotated[str | None, Query(alias="jobId", description="Of this job only.")] = None,
+        workflow_id: Annotated[str | None, Query(alias="workflowId", description="Of this workflow only.")] = None,
         page: Annotated[int, Query(ge=1, le=MAX_PAGED_ROWS)] = 1,
         size: Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, alias="pageSize")] = 20,
     ) -> Response:
         """A page of schedules, oldest first."""
         with renamed(_FIELDS):
             wanted = PageRequest(page, size)
-        if job_id is not None:
-            return answer(await _page_of_job(services, await found_job(services.store, job_id), wanted))
+        if job_id is not None or workflow_id is not None:
+            return answer(await _page_of(services, await owner_of(services.store, job_id, workflow_id), wanted))
         found = await services.store.schedules(wanted)
-        items = await _shown(services, found.items)
+        items = await shown_with_owners(services.store, found.items)
         return answer(page_shown(items, page=page, size=size, total=found.total or 0))
 
 
@@ -184,7 +188,7 @@ def _add_instants(router: APIRouter, services: Services) -> None:
         first, last = _span(since, until, services.clock.now())
         schedule = await found_schedule(services.store, schedule_id)
         rows = await services.store.occurrences(schedule.id, first, last, limit + 1)
-        return answer(occurrences_shown(rows, limit))
+        return answer(occurrences_shown(rows, limit, await keys_of_runs(services.store, schedule, rows)))
 
 
 def _span(since: str | None, until: str | None, now: datetime) -> tuple[datetime, datetime]:
@@ -206,6 +210,11 @@ async def _changed(services: Services, schedule_id: str, body: ScheduleChange, a
     found = await found_schedule(services.store, schedule_id)
     if body.job_id is not None and (await found_job(services.store, body.job_id)).id != found.job_id:
         raise InvalidInput("jobId", "cannot be changed: make another schedule for that job")
+    if (
+        body.workflow_id is not None
+        and (await found_workflow(services.store, body.workflow_id)).id != found.workflow_id
+    ):
+        raise InvalidInput("workflowId", "cannot be changed: make another schedule for that workflow")
     given = body.model_dump(include=set(PARTS), exclude_unset=True)
 
     def edit(schedule: Schedule) -> ScheduleEdit:
@@ -216,24 +225,11 @@ async def _changed(services: Services, schedule_id: str, body: ScheduleChange, a
     return await services.schedules.amend(found.key, edit, actor)
 
 
-async def _page_of_job(services: Services, job: Job, wanted: PageRequest) -> dict[str, Any]:
-    of_job = (await services.store.schedules_of([job.id])).get(job.id, ())
-    items = [schedule_shown(each, job) for each in of_job[wanted.offset : wanted.offset + wanted.size]]
-    return page_shown(items, page=wanted.page, size=wanted.size, total=len(of_job))
+async def _page_of(services: Services, owner: Owner, wanted: PageRequest) -> dict[str, Any]:
+    of_owner = await schedules_of(services.store, owner)
+    items = [schedule_shown(each, owner) for each in of_owner[wanted.offset : wanted.offset + wanted.size]]
+    return page_shown(items, page=wanted.page, size=wanted.size, total=len(of_owner))
 
 
 async def _answered(services: Services, schedule: Schedule) -> Response:
-    return answer((await _shown(services, [schedule]))[0])
-
-
-async def _shown(services: Services, schedules: Sequence[Schedule]) -> list[dict[str, Any]]:
-    ids = sorted({each.job_id for each in schedules if each.job_id is not None})
-    jobs = dict(zip(ids, await asyncio.gather(*(_job(services, job_id) for job_id in ids)), strict=True))
-    return [schedule_shown(each, None if each.job_id is None else jobs[each.job_id]) for each in schedules]
-
-
-async def _job(services: Services, job_id: int) -> Job | None:
-    try:
-        return await services.store.job(job_id)
-    except NotFound:  # deleted in between
-        return None
+    return answer((await shown_with_owners(services.store, [schedule]))[0])

@@ -52,7 +52,7 @@ class _ScheduleParts(Strict):
 
 
 class ScheduleBody(_ScheduleParts):
-    """A new schedule of a job."""
+    """A new schedule of a job, or of a workflow."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -60,11 +60,11 @@ class ScheduleBody(_ScheduleParts):
         }
     )
 
-    job_id: JobId = Field(description="The job's id: its string, or its integer.")
+    job_id: JobId | None = Field(default=None, description="The job's id: its string, or its integer.")
+    workflow_id: str | None = Field(default=None, description="Instead of a job: the workflow's id.")
     kind: Kind
-    input: dict[str, Any] | None = Field(default=None, description="Given to every run.")
+    input: dict[str, Any] | None = Field(default=None, description="Given to every run; a workflow's parameters.")
     paused: bool = False
-    workflow_id: Any = Field(default=None, description="Workflows come later.")
 
 
 class ScheduleChange(_ScheduleParts):
@@ -74,10 +74,12 @@ class ScheduleChange(_ScheduleParts):
 
     kind: Kind | None = None
     version: Version | None = Field(default=None, description="Changes it only if this is still its version.")
-    job_id: JobId | None = Field(default=None, description="Given to every run from now on.")
+    job_id: JobId | None = Field(default=None, description="May be sent, but not changed.")
+    workflow_id: str | None = Field(default=None, description="Likewise.")
     input: dict[str, Any] | None = Field(default=None, description="Given to every run from now on.")
     id: Any = Field(default=None, description=_IGNORED)
     job_name: Any = Field(default=None, description=_IGNORED)
+    workflow_name: Any = Field(default=None, description=_IGNORED)
     status: Any = Field(default=None, description=_IGNORED)
     next_planned_for: Any = Field(default=None, description=_IGNORED)
     next_fire_at: Any = Field(default=None, description=_IGNORED)
@@ -113,6 +115,8 @@ class ScheduleShown(_Shown):
     id: str
     job_id: str | None
     job_name: str | None
+    workflow_id: str | None
+    workflow_name: str | None
     kind: Kind
     cron: str | None
     every: str | None
@@ -170,7 +174,7 @@ class OccurrenceShown(_Shown):
     count: int
     outcome: str = Field(description="`FIRED`, `SKIPPED` or `MISSED`.")
     reason: str | None
-    run_id: str | None
+    run_id: str | None = Field(description="Of the run that it made, as `/api/v1/runs` has it.")
     recorded_at: str
 
 

@@ -1,6 +1,7 @@
 """Schedules, their instants and their ledger, as `/api/v1/schedules` writes them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec, fire_time, next_instants
 from ksana.domain.schedule_instants import TICK
 from ksana.domain.states import ScheduleStatus
+from ksana.domain.workflow import Workflow
 
 _RENAMED = {"misfire": "misfirePolicy", "anchor": "startAt"}
 
@@ -30,13 +32,24 @@ SCHEDULES_WORDING = Wording(
 )
 
 
-def schedule_shown(schedule: Schedule, job: Job | None) -> dict[str, Any]:
-    """A schedule with its job, if that is still there."""
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose schedule it is: one of the two, if it is still there."""
+
+    job: Job | None = None
+    workflow: Workflow | None = None
+
+
+def schedule_shown(schedule: Schedule, owner: Owner) -> dict[str, Any]:
+    """A schedule and whose it is."""
+    job, workflow = owner.job, owner.workflow
     definition = {SCHEDULES_WORDING.names.get(name, name): value for name, value in parts_of(schedule.spec).items()}
     return {
         "id": schedule.key,
         "jobId": None if job is None else job.key,
         "jobName": None if job is None else job.spec.name,
+        "workflowId": None if workflow is None else workflow.key,
+        "workflowName": None if workflow is None else workflow.spec.name,
         **definition,
         "status": schedule.status.value,
         "nextPlannedFor": told(schedule.next_planned_for),
@@ -80,20 +93,21 @@ def _instant(spec: ScheduleSpec, planned: datetime, zone: ZoneInfo, schedule_id:
     }
 
 
-def occurrences_shown(rows: Sequence[Occurrence], limit: int) -> dict[str, Any]:
-    """The first `limit` rows, and where the others begin."""
+def occurrences_shown(rows: Sequence[Occurrence], limit: int, runs: Mapping[int, str]) -> dict[str, Any]:
+    """The first `limit` rows, and where the others begin; `runs` has the keys of workflow runs."""
     following = rows[limit].planned_for if len(rows) > limit else None
-    return {"items": [_occurrence(row) for row in rows[:limit]], "next": told(following)}
+    return {"items": [_occurrence(row, runs) for row in rows[:limit]], "next": told(following)}
 
 
-def _occurrence(row: Occurrence) -> dict[str, Any]:
+def _occurrence(row: Occurrence, runs: Mapping[int, str]) -> dict[str, Any]:
+    run = None if row.execution_id is None else str(row.execution_id)
     return {
         "plannedFor": rfc3339(row.planned_for),
         "lastPlannedFor": told(row.last_planned_for),
         "count": row.count,
         "outcome": row.outcome.value,
         "reason": row.reason,
-        "runId": None if row.execution_id is None else str(row.execution_id),
+        "runId": run if row.workflow_run_id is None else runs.get(row.workflow_run_id),
         "recordedAt": rfc3339(row.recorded_at),
     }
 

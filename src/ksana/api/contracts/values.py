@@ -1,22 +1,53 @@
-"""Values as every contract's clients write them: texts, durations, pages, JSON, traces."""
+"""Values as the clients of several contracts write them: ids, texts, durations, pages, JSON, traces."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Query
+from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator, StrictStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidInput
+from ksana.domain.ids import LARGEST_INTEGER
 from ksana.domain.job import NAME_LENGTH
 from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _NO_TRACE = "0" * 32
 
+_ID = re.compile(r"[0-9]{1,18}")
+ID_SCHEMA = {"type": "integer", "minimum": 1, "maximum": LARGEST_INTEGER}
+
+
+class InvalidId(InvalidInput):
+    """An id in a path that is none."""
+
+    code = "INVALID_ID"
+
+
+def whole_id(field: str) -> Callable[[object], int]:
+    """Reads document 003's integers. Wrong ones are INVALID_ID: not a ValueError, so that it leaves pydantic as it is."""
+
+    def read(value: object) -> int:
+        text = str(value)
+        number = int(text) if _ID.fullmatch(text) else 0
+        if not 1 <= number <= LARGEST_INTEGER:
+            raise InvalidId(field, f"must be an integer between 1 and {LARGEST_INTEGER}")
+        return number
+
+    return read
+
+
+IntegerRunId = Annotated[
+    int,
+    Path(alias="run_id", description="The run's id."),
+    BeforeValidator(whole_id("run_id")),
+    WithJsonSchema(ID_SCHEMA),
+]
 PageNumber = Annotated[int, Query(ge=1, le=MAX_PAGED_ROWS, description="From 1.")]
 PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)]
 Keyword = Annotated[str | None, Query(max_length=NAME_LENGTH, description="Part of the name.")]

@@ -7,6 +7,7 @@ It translates names, shapes and error codes, and holds no rules. `names` has the
 from fastapi import APIRouter
 
 from ksana.api.app import Contract
+from ksana.api.contracts.cronjob.all_runs import AllRuns
 from ksana.api.contracts.cronjob.callbacks import Callbacks
 from ksana.api.contracts.cronjob.problems import translate
 from ksana.api.contracts.cronjob.runs import Runs
@@ -22,6 +23,6 @@ __all__ = ["PREFIXES", "cronjob_contract"]
 def cronjob_contract(services: Services) -> Contract:
     """Its routes over these services, and its words for what goes wrong on their paths."""
     router = APIRouter(tags=["CronJob"])
-    for part in (Tasks(services), Runs(services), Callbacks(services)):
+    for part in (Tasks(services), Runs(services), AllRuns(services), Callbacks(services)):
         part.add_to(router)
     return Contract(router, [Translation(prefix, translate) for prefix in PREFIXES])

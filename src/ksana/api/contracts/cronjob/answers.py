@@ -3,7 +3,10 @@
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from ksana.api.contracts.jobchain.run_models import RunShown as WorkflowRunShown
+from ksana.api.contracts.jobchain.run_models import RunSummary as WorkflowRunSummary
 
 T = TypeVar("T")
 TaskStatus = Literal["ENABLED", "DISABLED"]
@@ -189,6 +192,24 @@ class Run(RunSummary):
     callbacks: list[CallbackShown]
 
 
+class OneRun(RootModel[Run | WorkflowRunShown]):
+    """The run of a task (document 003 §8.2), or that of a workflow (document 001 §6.3)."""
+
+
+class TaskRunListed(RunSummary):
+    kind: Literal["task"]
+
+
+class RunsListed(Answer):
+    """Runs of both kinds. `size` is `page_size` by document 001's name."""
+
+    page: int
+    page_size: int
+    size: int
+    total: int | None = Field(description="Counted up to 10,000; null where `before_id` was asked for.")
+    items: list[TaskRunListed | WorkflowRunSummary]
+
+
 class RunCanceled(Answer):
     run_id: int
     status: RunStatusName
@@ -212,3 +233,14 @@ class CallbackAccepted(Answer):
     final_status: str | None
     status: RunStatusName
     accepted: bool = Field(description="False: the run had ended before, and stays as it is.")
+
+
+class NodeCallbackAccepted(CallbackAccepted):
+    """Of a node of a workflow's run."""
+
+    run_id: str  # type: ignore[assignment]
+    node_id: str
+
+
+class AnyCallbackAccepted(RootModel[CallbackAccepted | NodeCallbackAccepted]):
+    """Of a task's run, or of a node of a workflow's run."""

@@ -4,10 +4,11 @@ from fastapi import APIRouter, HTTPException, Request
 
 from ksana.api.contracts.bodies import body_of, parsed
 from ksana.api.contracts.cronjob import writing
-from ksana.api.contracts.cronjob.answers import CallbackAccepted
+from ksana.api.contracts.cronjob.answers import AnyCallbackAccepted, CallbackAccepted, NodeCallbackAccepted
 from ksana.api.contracts.cronjob.documented import errors
 from ksana.api.contracts.cronjob.problems import CallbackStale
-from ksana.api.contracts.cronjob.shapes import Report, ReportByIds
+from ksana.api.contracts.cronjob.shapes import NamesNode, Report, ReportByAnyIds, ReportByIds, ReportByNode
+from ksana.api.contracts.keys import found_run, possible_node
 from ksana.api.contracts.values import as_json
 from ksana.api.services import Services
 from ksana.domain.states import TERMINAL
@@ -29,7 +30,7 @@ class Callbacks:
         add(by_token, self.by_token, methods=["POST"], summary=told, responses=answers, openapi_extra=body)
         add(by_token, self.put, methods=["PUT"], summary=told, responses=answers, openapi_extra=body)
         if getattr(self._services.settings.callback, "allow_ids", True):
-            body = body_of(ReportByIds)
+            body = body_of(ReportByAnyIds)
             told = "Report a result by ids"
             add(CALLBACKS, self.by_ids, methods=["POST"], summary=told, responses=answers, openapi_extra=body)
 
@@ -42,11 +43,22 @@ class Callbacks:
         """The same, for targets that report with PUT."""
         return await self.by_token(callback_token, request)
 
-    async def by_ids(self, request: Request) -> CallbackAccepted:
-        """The same without a token: the run must be the task's, and wait for a callback."""
+    async def by_ids(self, request: Request) -> AnyCallbackAccepted:
+        """The same without a token: the run must be the task's, and wait for a callback. A node of a workflow's run is named
+        by that run's id and its own."""
         raw = await _received(request)
+        if parsed(raw, NamesNode).node_id is not None:
+            return AnyCallbackAccepted(await self._by_node(request, raw, parsed(raw, ReportByNode)))
         report = parsed(raw, ReportByIds)
-        return await self._report(request, raw, report, job_id=report.task_id, execution_id=report.run_id)
+        done = await self._report(request, raw, report, job_id=report.task_id, execution_id=report.run_id)
+        return AnyCallbackAccepted(done)
+
+    async def _by_node(self, request: Request, raw: bytes, report: ReportByNode) -> NodeCallbackAccepted:
+        store = self._services.store
+        run = await found_run(store, report.run_id)
+        node = (await store.node_run(run.id, possible_node(report.node_id))).execution
+        done = await self._report(request, raw, report, job_id=node.job_id, execution_id=node.id)
+        return NodeCallbackAccepted(**{**done.model_dump(), "run_id": run.key, "node_id": report.node_id})
 
     async def _report(
         self,

@@ -11,12 +11,6 @@ from ksana.domain.errors import Conflict, InvalidInput
 CODES: Mapping[str, str] = {"VALIDATION_ERROR": "INVALID_ARGUMENT", "JSON_PARSE_ERROR": "INVALID_JSON"}
 
 
-class InvalidId(InvalidInput):
-    """An id in a path that is none."""
-
-    code = "INVALID_ID"
-
-
 class CallbackStale(Conflict):
     """A report on an attempt that is no longer the one waited for, of a run that has not ended."""
 

@@ -126,5 +126,33 @@ class Report(BaseModel):
 
 
 class ReportByIds(Report):
+    """Of a task's run."""
+
     task_id: GivenId
     run_id: GivenId
+
+
+class NamesNode(BaseModel):
+    """Whether a report is about a node."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    node_id: Any = None
+
+
+class ReportByNode(Report):
+    """Of a node of a workflow's run."""
+
+    run_id: Text
+    node_id: Text
+
+
+class ReportByAnyIds(Report):
+    """Of a task's run: `task_id` and `run_id`, both numbers. Of a workflow's node: the run's id, a text, and `node_id`.
+
+    It is what the description shows; `node_id` tells which of the two above is read.
+    """
+
+    run_id: int | str
+    task_id: int | None = None
+    node_id: str | None = None

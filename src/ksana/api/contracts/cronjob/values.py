@@ -1,7 +1,6 @@
 """Values as document 003's clients write them: ids, numbers, durations, instants."""
 
 import re
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -9,37 +8,19 @@ from fastapi import Path, Query
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from ksana.api.contracts.cronjob.problems import InvalidId
-from ksana.api.contracts.values import read_duration
+from ksana.api.contracts.values import ID_SCHEMA, read_duration, whole_id
 from ksana.api.times import parse_instant
 from ksana.domain.errors import InvalidInput
 from ksana.domain.ids import LARGEST_INTEGER
 from ksana.store.requests import MAX_PAGE_SIZE
 
-_ID = re.compile(r"[0-9]{1,18}")
-_ID_SCHEMA = {"type": "integer", "minimum": 1, "maximum": LARGEST_INTEGER}
 _UNESCAPED_PLUS = re.compile(r"(.+[Tt].+) (\d{2}:\d{2})")
 _NO_ZONE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?))?")
 
 
-def _whole_id(field: str) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        text = str(value)
-        number = int(text) if _ID.fullmatch(text) else 0
-        if not 1 <= number <= LARGEST_INTEGER:
-            raise InvalidId(field, f"must be an integer between 1 and {LARGEST_INTEGER}")
-        return number
-
-    return read
-
-
 TaskId = Annotated[
-    int, Path(alias="id", description="The task's id."), BeforeValidator(_whole_id("id")), WithJsonSchema(_ID_SCHEMA)
+    int, Path(alias="id", description="The task's id."), BeforeValidator(whole_id("id")), WithJsonSchema(ID_SCHEMA)
 ]
-RunId = Annotated[
-    int, Path(description="The run's id."), BeforeValidator(_whole_id("run_id")), WithJsonSchema(_ID_SCHEMA)
-]
-"""Wrong ones are INVALID_ID: not a ValueError, so that it leaves pydantic as it is."""
 
 Whole = Annotated[int, Field(strict=True, ge=0, le=LARGEST_INTEGER)]
 """An integer of a body: no text, no `true`, no 1.5, nothing that a JavaScript client could not read."""

@@ -78,9 +78,7 @@ def _edges(dag: Dag) -> list[dict[str, Any]]:
 
 
 def _edges_to(node: str, needed: Iterable[str]) -> list[dict[str, Any]]:
-    return [
-        {"from": each, "to": node, "type": "DEPENDS_ON", "index": index} for index, each in enumerate(needed)
-    ]
+    return [{"from": each, "to": node, "type": "DEPENDS_ON", "index": index} for index, each in enumerate(needed)]
 
 
 def job_of_snapshot(made: SnapshotNode, jobs: Jobs) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from ksana.api.services import Services, actor_of
 from ksana.store.requests import JobFilter, PageRequest
 
 
-
 class Jobs:
     def __init__(self, services: Services) -> None:
         self._services = services

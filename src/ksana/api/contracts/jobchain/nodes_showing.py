@@ -13,6 +13,8 @@ from ksana.domain.workflow_run import NodeRun
 from ksana.store.workflow_requests import RunNodes
 
 _S = ExecutionStatus
+DEFERRED = "deferred"
+"""The reason of a node that has begun to wait for a time of its own."""
 _WAITS_AGAIN = frozenset({_S.SCHEDULED, _S.QUEUED})
 _NOT_BEGUN = frozenset({_S.PENDING, _S.SCHEDULED, _S.QUEUED})
 
@@ -28,7 +30,10 @@ def in_order(found: RunNodes) -> Iterator[NodeRun]:
 
 
 def node_status(execution: Execution) -> str:
-    """One that has been tried, and waits to be tried again, is RETRYING whatever it waits for."""
+    """One that has been tried, and waits to be tried again, is RETRYING whatever it waits for; one whose work it is to wait
+    is RUNNING."""
+    if execution.status is _S.SCHEDULED and execution.reason == DEFERRED:
+        return JOBCHAIN_NODE_NAMES[_S.RUNNING]
     if execution.status in _WAITS_AGAIN and execution.attempt:
         return JOBCHAIN_NODE_NAMES[_S.RETRYING]
     return JOBCHAIN_NODE_NAMES[execution.status]

@@ -13,8 +13,8 @@ from ksana.api.contracts.jobchain.routes import Permission, Route
 from ksana.api.contracts.jobchain.workflow_models import (
     StartBody,
     Started,
-    Validated,
     ValidateBody,
+    Validated,
     ValidateStored,
     VersionShown,
     VersionsShown,
@@ -171,9 +171,7 @@ class Workflows:
         """A run, now. A `runId` or key that is known gives the run that it made (200), and makes no other."""
         wanted = read_start(await optional_body(request, StartBody), idempotency_key, traceparent)
         with renamed(FIELDS):
-            started = await self._services.workflows.start(
-                possible("workflow", workflow_id), wanted, actor_of(request)
-            )
+            started = await self._services.workflows.start(possible("workflow", workflow_id), wanted, actor_of(request))
         status, location = 201 if started.created else 200, {"Location": f"{RUNS}/{started.run.key}"}
         return answer(started_shown(started.run), status=status, headers=location)
 

@@ -31,6 +31,7 @@ class MysqlDialect(ServerDialect):
         "by_ready": "FORCE INDEX (ix_executions_ready)",
         "by_job_status": "FORCE INDEX (ix_executions_job_status)",
         "by_node": "FORCE INDEX (ix_executions_node)",
+        "status": "t.status",
         "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
     }
 

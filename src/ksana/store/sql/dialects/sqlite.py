@@ -32,7 +32,9 @@ class SqliteDialect(Dialect):
         "by_id": "",
         "by_ready": "",
         "by_job_status": "",
-        "by_node": "",
+        # Else the planner may take the states first, and go through all of a run's waiting nodes for each that is asked for.
+        "by_node": "INDEXED BY ix_executions_node",
+        "status": "t.status",
         "now": ":clock",
     }
 

@@ -32,7 +32,7 @@ _NODES = columns(run_id="int", node_id="key")
 _PENDING = Statement(
     "SELECT t.id, t.workflow_run_id, t.node_id, t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
     " FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id"
-    f" WHERE t.status = '{_S.PENDING}'",
+    f" WHERE {{status}} = '{_S.PENDING}'",
     _NODES,
 )
 _DECIDED = columns(

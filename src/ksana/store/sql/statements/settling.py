@@ -75,7 +75,7 @@ _SETTLE = update_by_id(
 )
 _ACTIVE_NODES = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.id"
-    f" WHERE t.status IN ({status_list(ACTIVE)}) ORDER BY t.id {{for_update}}",
+    f" WHERE {{status}} IN ({status_list(ACTIVE)}) ORDER BY t.id {{for_update}}",
     columns(id="int"),
 )
 _EXECUTIONS = Statement(

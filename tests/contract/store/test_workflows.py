@@ -1,11 +1,9 @@
-"""Workflows on simulated time: what starts when, what is skipped, and what a person's orders do."""
+"""Workflows on simulated time, on every database: what starts when, what is skipped, and what a person's orders do."""
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from tests.contract.store.world import ANNA
-from tests.unit.engine.simulation import Simulation
-from tests.unit.engine.workflow_world import Flow, node
 
 from ksana.domain.errors import (
     InvalidDag,
@@ -21,13 +19,28 @@ from ksana.domain.job import JobSpec
 from ksana.domain.outcome import AwaitingCallback
 from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.engine.commands import CallbackMessage, JobDraft, StartRequest, WorkflowEdit
+from ksana.store.sql.store import SqlStore
+from tests.clock import FakeClock
+from tests.contract.store.conftest import BACK_ENDS
+from tests.contract.store.world import ANNA
+from tests.unit.engine.simulation import Simulation
+from tests.unit.engine.workflow_world import Flow, node
 
 SECOND = timedelta(seconds=1)
 
 
+@pytest.fixture(params=BACK_ENDS[:3])
+def back_end(request: pytest.FixtureRequest) -> str:
+    """All but the JSON file, which keeps no workflows."""
+    return str(request.param)
+
+
 @pytest.fixture
-def flow(sim: Simulation) -> Flow:
-    return Flow(sim)
+async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
+    simulation = Simulation(store, clock)
+    await simulation.join()
+    yield Flow(simulation)
+    await simulation.engine.workers.drain(timedelta(0))
 
 
 async def test_nodes_run_in_the_order_of_the_graph_and_the_run_succeeds(flow: Flow) -> None:
