@@ -80,7 +80,7 @@ class Measures:
             self._requests.labels(method if method in METHODS else OTHER, _code(evidence.response_code)).inc()
 
     def retried(self, claimed: Claimed) -> None:
-        self._retries.labels(self._task(claimed.job.id)).inc()
+        self._retries.labels(self._task(claimed.execution.job_id)).inc()
 
     def ended(self, status: ExecutionStatus, execution: Execution, at: datetime) -> None:
         """A run is over: counted by how, and by how long it took from its first attempt on."""

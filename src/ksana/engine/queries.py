@@ -111,6 +111,12 @@ class Queries:
             case ExecutionStatus.CALLBACK_PENDING:
                 told = "the target accepted it; its callback is waited for"
                 return Explanation(execution, "WAITING_FOR_CALLBACK", told, until=execution.deadline_at)
+            case ExecutionStatus.PENDING:
+                told = "it waits for the nodes that it depends on" if execution.node_id else "it waits for its turn"
+                return Explanation(execution, "WAITING_FOR_NODES", told)
+            case ExecutionStatus.DELEGATED:
+                told = "its items, or a workflow run of its own, work for it"
+                return Explanation(execution, "DELEGATED", told)
             case ExecutionStatus.RUNNING:
                 return Explanation(execution, "RUNNING", f"attempt {execution.attempt} runs on {execution.owner}")
             case ExecutionStatus.SKIPPED:

@@ -185,8 +185,8 @@ class Queue(Protocol):
         """RUNNING → RETRYING until `retry_at`. False: no longer yours."""
 
     async def await_callback(self, ending: Ending, deadline: datetime | None) -> bool:
-        """RUNNING → CALLBACK_PENDING until `deadline`, or until somebody reports. False: no longer yours; if the callback came first,
-        what was sent and answered is kept with the attempt that it ended."""
+        """RUNNING → CALLBACK_PENDING until `deadline`, or until somebody reports. False: no longer yours; if the callback
+        came first, what was sent and answered is kept with the attempt that it ended."""
 
     async def hand_back(self, claim: Claim, now: datetime) -> bool:
         """RUNNING → SCHEDULED, at once, its attempt not counted: this instance stops. False: no longer yours."""

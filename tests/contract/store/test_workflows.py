@@ -7,6 +7,7 @@ import pytest
 
 from ksana.domain.errors import (
     InvalidDag,
+    JobInUse,
     NodeNotCompletable,
     NodeNotRetryable,
     NodeNotSkippable,
@@ -17,9 +18,13 @@ from ksana.domain.errors import (
 )
 from ksana.domain.job import JobSpec
 from ksana.domain.outcome import AwaitingCallback
-from ksana.domain.states import ExecutionStatus, RunStatus
+from ksana.domain.schedule import ScheduleKind, ScheduleSpec
+from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, RunStatus
 from ksana.engine.commands import CallbackMessage, JobDraft, StartRequest, WorkflowEdit
+from ksana.engine.upkeep import RetentionOptions, purge_all
+from ksana.store.requests import PageRequest
 from ksana.store.sql.store import SqlStore
+from ksana.store.workflow_requests import RunFilter
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS
 from tests.contract.store.world import ANNA
@@ -575,3 +580,64 @@ async def test_a_lost_instance_loses_no_node(flow: Flow) -> None:
     await other.settle()
     assert (await flow.reread(run)).status is RunStatus.SUCCESS
     assert (await flow.node(run, "a")).execution.attempt == 2
+
+
+# Keeping and removing -----------------------------------------------------------------------------------------------------
+
+
+async def test_retention_removes_a_run_with_all_its_nodes_and_nothing_that_goes_on(flow: Flow) -> None:
+    store, clock = flow.simulation.store, flow.simulation.clock
+    inner = await flow.define([node("x")], name="inner")
+    old = await flow.run([{"id": "sub", "type": "workflow", "cfg": {"workflowId": inner.key}}, node("a")])
+    child = (await flow.node(old, "sub")).child_run or ""
+    waiting = await flow.run([node("before"), {"id": "ok", "type": "wait", "cfg": {}, "dependsOn": ["before"]}])
+    clock.advance(timedelta(days=40))
+    options = RetentionOptions(max_age=timedelta(days=30), batch=1)
+    await purge_all(store, options, clock.now())
+    await purge_all(store, options, clock.now())
+    for key in (old, child):
+        with pytest.raises(NotFound):
+            await flow.reread(key)
+    # What has not ended keeps also the nodes that have, however old they are.
+    assert await flow.statuses(waiting) == {"before": "SUCCESS", "ok": "RUNNING"}
+    await flow.orders.complete_node(waiting, "ok", ANNA, None, None)
+    assert (await flow.reread(waiting)).status is RunStatus.SUCCESS
+
+
+async def test_a_job_that_a_workflow_names_cannot_be_deleted(flow: Flow) -> None:
+    job = await flow.simulation.job(name="used")
+    workflow = await flow.define([{"id": "a", "jobId": job.job.key}], name="user of it")
+    with pytest.raises(JobInUse, match="user of it"):
+        await flow.simulation.jobs.delete(job.job.id, ANNA)
+    await flow.simulation.workflows.delete(workflow.key, ANNA)
+    await flow.simulation.jobs.delete(job.job.id, ANNA)
+
+
+async def test_a_workflow_has_schedules_and_each_instant_is_a_run(flow: Flow) -> None:
+    workflow = await flow.define([node("a")])
+    spec = ScheduleSpec(ScheduleKind.EVERY, every=timedelta(seconds=10), anchor=flow.simulation.clock.now())
+    schedule = await flow.simulation.schedules.create(None, spec, ANNA, workflow_id=workflow.id, inputs={"n": 1})
+    await flow.simulation.advance(timedelta(seconds=35))
+    runs = (await flow.simulation.store.workflow_runs(RunFilter(workflow.id), PageRequest())).items
+    assert [run.status for run in runs] == [RunStatus.SUCCESS] * 3
+    assert {tuple(run.params.items()) for run in runs} == {(("n", 1),)}
+    ledger = await flow.simulation.store.occurrences(
+        schedule.id, flow.simulation.clock.now() - timedelta(minutes=1), flow.simulation.clock.now(), 10
+    )
+    assert sorted(each.workflow_run_id or 0 for each in ledger) == sorted(run.id for run in runs)
+    await flow.simulation.workflows.switch(workflow.key, ANNA, enabled=False)
+    await flow.simulation.advance(timedelta(seconds=10))
+    last = (await flow.simulation.store.last_occurrences([schedule.id]))[schedule.id]
+    assert (last.outcome, last.reason) == (OccurrenceOutcome.SKIPPED, "workflow_disabled")
+
+
+async def test_an_unchanged_definition_makes_no_new_version(flow: Flow) -> None:
+    workflow = await flow.define([node("a")])
+    same = await flow.simulation.workflows.change(
+        workflow.key, lambda now: WorkflowEdit(dag=now.spec.dag.document), ANNA
+    )
+    assert same.version == 1
+    other = await flow.simulation.workflows.change(workflow.key, lambda _: WorkflowEdit(description="new"), ANNA)
+    assert other.version == 2
+    kept = await flow.simulation.store.workflow_versions(workflow.id, PageRequest())
+    assert [(each.version, each.spec.description) for each in kept.items] == [(2, "new"), (1, "")]

@@ -7,7 +7,7 @@ alone, so that an audit of the last days finds every instant, however often a jo
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, delete, insert, select, update
+from sqlalchemy import Select, insert, select, update
 
 from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import KsanaError
@@ -15,6 +15,8 @@ from ksana.domain.instance import InstanceStatus
 from ksana.domain.states import TERMINAL
 from ksana.store.requests import Purged, PurgeRequest
 from ksana.store.sql import schema
+from ksana.store.sql.statements.removing import remove, remove_told_of
+from ksana.store.sql.statements.retention_workflows import remove_workflow_runs
 from ksana.store.sql.tx import Tx
 
 LEDGER = "ledger_since"
@@ -41,14 +43,15 @@ def _purge(tx: Tx, request: PurgeRequest) -> Purged:
     aged = _aged_runs(tx, before, request.limit)
     surplus = _surplus_runs(tx, jobs, request)
     _remove_runs(tx, sorted({*aged, *surplus}))
+    flows = remove_workflow_runs(tx, before, request.limit)
     instants = _remove_instants(tx, schedules, before, request.limit) if schedules else 0
     if instants:
         mark_ledger(tx, before)
     events = _remove_told(tx, before, request.limit)
     instances = _remove_instances(tx, before)
-    full = max(len(aged), len(surplus), instants, events) >= request.limit
+    full = max(len(aged), len(surplus), instants, events) >= request.limit or not flows.done
     return Purged(
-        runs=len({*aged, *surplus}),
+        runs=len({*aged, *surplus}) + flows.runs,
         instants=instants,
         events=events,
         instances=instances,
@@ -65,7 +68,10 @@ def _aged_runs(tx: Tx, before: int, limit: int) -> list[int]:
     """The oldest of each final state, as far as they ended before then."""
     found: list[int] = []
     for status in sorted(TERMINAL):
-        oldest = select(_executions.id, _executions.ended_at).where(_executions.status == status)
+        # Nodes go with the workflow run that they belong to.
+        oldest = select(_executions.id, _executions.ended_at).where(
+            _executions.status == status, _executions.workflow_run_id.is_(None)
+        )
         rows = tx.core(oldest.order_by(_executions.id).limit(limit - len(found)))
         found += [row.id for row in rows if row.ended_at is not None and row.ended_at < before]
         if len(found) >= limit:
@@ -80,7 +86,9 @@ def _surplus_runs(tx: Tx, job_ids: list[int], request: PurgeRequest) -> list[int
         edge = tx.core(mine.order_by(_executions.planned_for.desc()).offset(request.keep).limit(1))
         if edge:
             older = (_executions.job_id == job_id, _executions.planned_for <= edge[0].planned_for)
-            ended = select(_executions.id).where(*older, _executions.ended_at.is_not(None))
+            ended = select(_executions.id).where(
+                *older, _executions.ended_at.is_not(None), _executions.workflow_run_id.is_(None)
+            )
             found += _ids(tx, ended.order_by(_executions.planned_for).limit(request.limit - len(found)))
         if len(found) >= request.limit:
             break
@@ -90,11 +98,10 @@ def _surplus_runs(tx: Tx, job_ids: list[int], request: PurgeRequest) -> list[int
 def _remove_runs(tx: Tx, ids: list[int]) -> None:
     if not ids:
         return
-    for table in (schema.attempts, schema.callbacks, schema.callback_tokens):
-        _delete(tx, table, table.c.execution_id.in_(ids))
+    remove_told_of(tx, ids)
     keys = schema.idempotency_keys.c
-    _delete(tx, schema.idempotency_keys, keys.resource_id.in_(ids), keys.scope.like("job/%"))
-    _delete(tx, schema.executions, _executions.id.in_(ids), _executions.ended_at.is_not(None))
+    remove(tx, schema.idempotency_keys, keys.resource_id.in_(ids), keys.scope.like("job/%"))
+    remove(tx, schema.executions, _executions.id.in_(ids), _executions.ended_at.is_not(None))
 
 
 def _remove_instants(tx: Tx, schedule_ids: list[int], before: int, limit: int) -> int:
@@ -108,7 +115,7 @@ def _remove_instants(tx: Tx, schedule_ids: list[int], before: int, limit: int) -
         if row.recorded_at < before and (row.last_planned_for or row.planned_for) < before:
             gone.setdefault(row.schedule_id, []).append(row.planned_for)
     for schedule_id, planned in gone.items():
-        _delete(tx, schema.occurrences, ledger.schedule_id == schedule_id, ledger.planned_for.in_(planned))
+        remove(tx, schema.occurrences, ledger.schedule_id == schedule_id, ledger.planned_for.in_(planned))
     return sum(len(planned) for planned in gone.values())
 
 
@@ -133,16 +140,12 @@ def _remove_told(tx: Tx, before: int, limit: int) -> int:
     events = schema.events.c
     oldest = tx.core(select(events.id, events.at).order_by(events.id).limit(limit))
     ids = [row.id for row in oldest if row.at < before]
-    return _delete(tx, schema.events, events.id.in_(ids)) if ids else 0
+    return remove(tx, schema.events, events.id.in_(ids)) if ids else 0
 
 
 def _remove_instances(tx: Tx, before: int) -> int:
     instances = schema.instances.c
-    return _delete(tx, schema.instances, instances.status != InstanceStatus.ALIVE, instances.heartbeat_at < before)
-
-
-def _delete(tx: Tx, table: Table, *conditions: ColumnElement[bool]) -> int:
-    return tx.core_run(delete(table).where(*conditions))
+    return remove(tx, schema.instances, instances.status != InstanceStatus.ALIVE, instances.heartbeat_at < before)
 
 
 def _ids(tx: Tx, wanted: Select[Any]) -> list[int]:
