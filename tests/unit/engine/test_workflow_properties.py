@@ -293,7 +293,7 @@ async def compare(flow: Flow, run: str, model: Model) -> None:
             assert [items[f"{key}[{place}]"] for place in range(node.items)] == node.item_states
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(nodes=graphs(), data=st.data())
 def test_whatever_happens_to_a_run_is_what_the_model_says(nodes: dict[str, Node], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as directory:

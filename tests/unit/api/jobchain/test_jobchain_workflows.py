@@ -87,11 +87,9 @@ async def test_a_wrong_change_is_named_and_changes_nothing(desk: Desk, sent: Jso
 
 
 async def test_a_dag_that_no_database_keeps_is_refused(desk: Desk) -> None:
-    deep: Json = {}
-    for _ in range(300):
-        deep = {"a": deep}
-    for wrong in (deep, {"n": 10**30}, {"n": "\ud800"}):
-        answer = await desk.api.post(WORKFLOWS, json={"name": "n", "dag": dag(node("a"), paramsSchema=wrong)})
+    for wrong in ("[" * 300 + "]" * 300, "1" + "0" * 30, '"\\ud800"'):
+        sent = '{"name": "n", "dag": {"nodes": [{"id": "a", "type": "scripted", "cfg": {"x": %s}}]}}' % wrong
+        answer = await desk.api.post(WORKFLOWS, content=sent, headers={"content-type": "application/json"})
         assert told(answer)[:2] == (400, "WORKFLOW_DAG_INVALID")
 
 

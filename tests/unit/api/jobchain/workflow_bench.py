@@ -53,7 +53,7 @@ class Desk:
         sim.target.answer = self._answer
 
     def _answer(self, context: ExecutionContext) -> Outcome:
-        said = str(context.config.get("says"))
+        said = str(context.job.spec.config.get("says"))
         return Failed(f"{said} failed", retryable=False) if said in self.failing else Succeeded({"made": said})
 
     async def create(self, *nodes: Json, workflow_id: str | None = None, **given: Any) -> Json:
