@@ -192,7 +192,7 @@ def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
 def _assembled(settings: Settings, store: Store, clock: Clock, base_url: str) -> Instance:
     metrics, signals, executors = Metrics(), Signals(), _executors(settings)
     measures = Measures(metrics.registry, MeasureOptions(settings.metrics.max_tasks))
-    defaults = NodeDefaults(http_timeout=settings.executor.request_timeout)
+    defaults = NodeDefaults(settings.executor.request_timeout, settings.executor.node_timeout)
     workflows = WorkflowCommands(store, clock, Resolver(store, executors, defaults), signals)
     engine = Engine(store, clock, executors, _engine_options(settings, base_url), signals, measures, workflows)
     return Instance(settings, store, clock, metrics, executors, signals, measures, workflows, engine)

@@ -66,6 +66,7 @@ class Engine:
         self._clock = clock
         self.workers.on_end = lambda _: self._room()
         self.workers.on_free = self._room
+        store.on_run_ended(measures.run_ended)
         signals.on_schedules_changed(self._schedules_changed)
         signals.on_work(self._work)
         signals.on_canceled(self.workers.cancel)

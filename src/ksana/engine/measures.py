@@ -9,8 +9,9 @@ from ksana.domain.execution import Claimed, Execution
 from ksana.domain.ledger import Fired, Schedule
 from ksana.domain.outcome import Evidence
 from ksana.domain.schedule import FireDecision
-from ksana.domain.states import ACTIVE, CRONJOB_NAMES, ExecutionStatus
+from ksana.domain.states import ACTIVE, CRONJOB_NAMES, RUN_ACTIVE, ExecutionStatus
 from ksana.store.requests import Figures
+from ksana.store.workflow_requests import EndedRun
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 OTHER = "other"
@@ -50,6 +51,23 @@ class Measures:
         )
         self._skips = Counter("ksana_skips", "Planned instants that were not run.", ["reason"], registry=registry)
         self._active = Gauge("ksana_runs_active", "Runs that have not ended.", ["status"], registry=registry)
+        self._flows = Counter("ksana_workflow_runs", "Workflow runs that ended.", ["status"], registry=registry)
+        self._flow_seconds = Histogram(
+            "ksana_workflow_run_duration_seconds",
+            "From the first node's start to the end.",
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._flows_active = Gauge(
+            "ksana_workflow_runs_active", "Workflow runs that have not ended.", ["status"], registry=registry
+        )
+        self._nodes = Histogram(
+            "ksana_node_duration_seconds",
+            "One attempt of a node, or of an item.",
+            ["type"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
         self._running = Gauge("ksana_worker_running", "Executions that this instance runs.", registry=registry)
 
     def looked(self, seconds: float) -> None:
@@ -83,11 +101,23 @@ class Measures:
         self._retries.labels(self._task(claimed.execution.job_id)).inc()
 
     def ended(self, status: ExecutionStatus, execution: Execution, at: datetime) -> None:
-        """A run is over: counted by how, and by how long it took from its first attempt on."""
+        """A run is over: counted by how, and by how long it took from its first attempt on. Nodes are not runs."""
+        if execution.workflow_run_id is not None:
+            return
         self._runs.labels(CRONJOB_NAMES[status]).inc()
         if execution.started_at is not None:
             seconds = (at - execution.started_at).total_seconds()
             self._durations.labels(self._task(execution.job_id)).observe(max(0.0, seconds))
+
+    def node_attempted(self, claimed: Claimed, seconds: float) -> None:
+        """An attempt of a node is over; its type is one of those that there are."""
+        if claimed.node is not None:
+            self._nodes.labels(claimed.job.spec.type).observe(seconds)
+
+    def run_ended(self, ended: EndedRun) -> None:
+        """A workflow run is over."""
+        self._flows.labels(ended.status.value).inc()
+        self._flow_seconds.observe(ended.seconds)
 
     def expired(self, number: int) -> None:
         """So many runs waited for their callback in vain."""
@@ -98,6 +128,8 @@ class Measures:
         self._tasks.labels("ENABLED").set(figures.jobs_enabled)
         self._tasks.labels("DISABLED").set(figures.jobs_disabled)
         self._pending.set(figures.active.get(ExecutionStatus.CALLBACK_PENDING, 0))
+        for run_status in RUN_ACTIVE:
+            self._flows_active.labels(run_status.value).set(figures.workflow_runs.get(run_status, 0))
         for status in ACTIVE:
             self._active.labels(status.value).set(figures.active.get(status, 0))
 

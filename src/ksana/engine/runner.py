@@ -258,6 +258,7 @@ class Runner:
 
     def _account(self, claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
         self._measures.attempted(outcome.evidence)
+        self._measures.node_attempted(claimed, seconds)
         if result.status is ExecutionStatus.RETRYING:
             self._measures.retried(claimed)
         elif result.status in TERMINAL:

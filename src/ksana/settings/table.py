@@ -195,6 +195,11 @@ class ExecutorSettings:
     request_timeout: timedelta = setting(
         duration(_SECOND / 10), 15 * _SECOND, "Time-out of a task (document 003) that names none."
     )
+    node_timeout: timedelta = setting(
+        duration(_SECOND / 10),
+        timedelta(hours=1),
+        "Time-out of a workflow's node that carries its job itself, is not HTTP and names none.",
+    )
     connect_timeout: timedelta = setting(
         duration(_SECOND / 100, timedelta(hours=1)), 10 * _SECOND, "How long a target may take to accept a connection."
     )

@@ -13,7 +13,7 @@ A verb is one transition, applied in one transaction; its docstring names the st
 Failures common to all: StoreUnavailable (nothing was written, unless the message says that this is unknown), StoreFull.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -56,6 +56,7 @@ from ksana.store.requests import (
 )
 from ksana.store.workflow_requests import (
     Ended,
+    EndedRun,
     LogChunk,
     LogLine,
     NewRun,
@@ -291,6 +292,9 @@ class Workflows(Protocol):
         SkipNode: nodes that have ended move again, what was skipped because of them is decided anew, FAILED and STOPPED runs →
         RUNNING. NotFound, RunNotRunning, RunTerminal, RunNotStopped, NodeNotRetryable, NodeNotCompletable,
         NodeNotSkippable."""
+
+    def on_run_ended(self, listener: Callable[[EndedRun], None]) -> None:
+        """Told, in a thread of the store's, of each run whose end this store has committed: for figures, not for work."""
 
     async def workflow_run(self, run_id: int) -> WorkflowRun:
         """NotFound."""

@@ -12,7 +12,7 @@ from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Schedule
 from ksana.domain.outcome import NO_EVIDENCE, Evidence
 from ksana.domain.schedule import ScheduleSpec, SkippedRange
-from ksana.domain.states import ExecutionStatus
+from ksana.domain.states import ExecutionStatus, RunStatus
 
 T = TypeVar("T")
 
@@ -275,6 +275,8 @@ class Figures:
     jobs_disabled: int
     active: Mapping[ExecutionStatus, int]
     """Executions in each state that has not ended; a state that is missing has none."""
+    workflow_runs: Mapping[RunStatus, int] = field(default_factory=dict)
+    """Likewise, of workflow runs."""
 
 
 @dataclass(frozen=True, slots=True)

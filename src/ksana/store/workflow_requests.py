@@ -76,6 +76,14 @@ class StartedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A workflow run that has just ended, and after how long."""
+
+    status: RunStatus
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     workflow_id: int | None = None
     statuses: frozenset[RunStatus] = frozenset()

@@ -25,7 +25,7 @@ from ksana.domain.execution import Attempt, Claim, Execution
 from ksana.domain.instance import Instance
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
-from ksana.domain.states import ACTIVE, ExecutionStatus
+from ksana.domain.states import ACTIVE, RUN_ACTIVE, ExecutionStatus, RunStatus
 from ksana.store.requests import (
     MAX_PAGED_ROWS,
     AuditedSchedule,
@@ -311,7 +311,18 @@ def figures(tx: Tx) -> Figures:
         .group_by(_executions.status)
     )
     counts = {ExecutionStatus(row.status): row.number for row in tx.core(active)}
-    return Figures(jobs_enabled=enabled.get(True, 0), jobs_disabled=enabled.get(False, 0), active=counts)
+    runs = schema.workflow_runs.c
+    flows = (
+        select(runs.status.label("status"), func.count().label("number"))
+        .where(runs.status.in_(sorted(RUN_ACTIVE)))
+        .group_by(runs.status)
+    )
+    return Figures(
+        jobs_enabled=enabled.get(True, 0),
+        jobs_disabled=enabled.get(False, 0),
+        active=counts,
+        workflow_runs={RunStatus(row.status): row.number for row in tx.core(flows)},
+    )
 
 
 def instances(tx: Tx) -> list[Instance]:

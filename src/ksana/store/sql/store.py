@@ -295,6 +295,9 @@ class SqlStore:
     async def order(self, order: w.Order) -> w.Ordered:
         return await self.writer.submit(ordering.order, order)
 
+    def on_run_ended(self, listener: Callable[[w.EndedRun], None]) -> None:
+        self.writer.on_run_ended = listener
+
     async def workflow_run(self, run_id: int) -> WorkflowRun:
         return await self._read(lambda tx: flows.workflow_run(tx, run_id))
 

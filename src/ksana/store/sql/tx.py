@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.rows import Statement, chunks
+from ksana.store.workflow_requests import EndedRun
 
 NO_ROWS: tuple[Sequence[Any], ...] = ()
 
@@ -19,6 +20,8 @@ class Tx:
         self.dialect = dialect
         self.clock = clock
         """The process's time in microseconds: what `{now}` means on a database that is not shared."""
+        self.ended_runs: list[EndedRun] = []
+        """Workflow runs that end with this transaction, to be told of when it has committed."""
 
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
         """The rows that it answers with; for a statement with {rows}, of all its chunks one after the other."""

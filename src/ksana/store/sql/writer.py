@@ -29,6 +29,7 @@ from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.tx import Tx
+from ksana.store.workflow_requests import EndedRun
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -71,6 +72,10 @@ class _Command:
     future: asyncio.Future[Any]
 
 
+def _nobody(_: EndedRun) -> None:
+    """Nobody wants to know."""
+
+
 class Writer:
     """Owns the one connection that writes."""
 
@@ -89,6 +94,8 @@ class Writer:
         self._wake = threading.Condition()
         self._closing = False
         self._pause = threading.Event()
+        self.on_run_ended: Callable[[EndedRun], None] = _nobody
+        """Told of each workflow run that ended, in the writer's thread, after the commit."""
         self._thread = threading.Thread(target=self._work, name="ksana-writer", daemon=True)
 
     def start(self) -> None:
@@ -194,6 +201,8 @@ class Writer:
                 if self._mirror is not None:
                     self._mirror.withdraw(tx.clock)
                 raise
+        for ended in tx.ended_runs:
+            self.on_run_ended(ended)
         return answer
 
     def _mark(self, tx: Tx) -> None:

@@ -14,25 +14,13 @@ from ksana.api.contracts.jobchain.routes import X_PERMISSION, Permission
 from ksana.api.middleware import MAX_BODY
 
 PAGE = (Path(__file__).parents[4] / "docs/reference/http.md").read_text()
-DOCUMENT_001 = [
-    "VALIDATION_ERROR",
-    "JSON_PARSE_ERROR",
-    "INTERNAL_ERROR",
-    "JOB_NOT_FOUND",
-    "JOB_NAME_CONFLICT",
-    "JOB_DISABLED",
-    "WORKFLOW_NOT_FOUND",
-    "WORKFLOW_NAME_CONFLICT",
-    "WORKFLOW_DISABLED",
-    "WORKFLOW_DAG_INVALID",
-    "WORKFLOW_VERSION_CONFLICT",
-    "RUN_NOT_FOUND",
-    "RUN_NOT_RUNNING",
-    "RUN_TERMINAL",
-    "NODE_NOT_FOUND",
-    "NODE_NOT_RETRYABLE",
-    "NODE_NOT_COMPLETABLE",
-]
+DOCUMENT_001 = (
+    *("VALIDATION_ERROR", "JSON_PARSE_ERROR", "INTERNAL_ERROR", "JOB_NOT_FOUND", "JOB_NAME_CONFLICT", "JOB_DISABLED"),
+    *("WORKFLOW_NOT_FOUND", "WORKFLOW_NAME_CONFLICT", "WORKFLOW_DISABLED", "WORKFLOW_DAG_INVALID"),
+    *("WORKFLOW_VERSION_CONFLICT", "RUN_NOT_FOUND", "RUN_NOT_RUNNING", "RUN_TERMINAL"),
+    *("NODE_NOT_FOUND", "NODE_NOT_RETRYABLE", "NODE_NOT_COMPLETABLE"),
+)
+"""§1: every code that it has."""
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:

@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
-from tests.unit.api.jobchain.workflow_bench import RUNS, Desk, node, told, waiting
+from tests.unit.api.jobchain.workflow_bench import RUNS, WORKFLOWS, Desk, node, told, waiting
 from tests.unit.api.ksana_bench import Json
+
+from ksana.domain.outcome import Failed
 
 ROW = {
     *("nodeId", "status", "attempt", "lastError", "artifact", "artifactJson", "checkpoint", "startedAt", "endedAt"),
@@ -53,8 +55,8 @@ async def test_a_node_that_is_not_there_is_not_found(desk: Desk, name: str) -> N
 
 async def test_a_node_that_waits_for_its_next_attempt_is_retrying(desk: Desk) -> None:
     await desk.create(node("a", retry=RETRY), workflow_id="w")
-    desk.sim.target.answer = lambda _: __import__("ksana.domain.outcome").domain.outcome.Failed("not now")
-    await desk.api.post("/api/v1/workflows/w:start", json={"runId": "r"})
+    desk.sim.target.answer = lambda _: Failed("not now")
+    await desk.api.post(f"{WORKFLOWS}/w:start", json={"runId": "r"})
     await desk.sim.settle()
     shown = (await desk.nodes())["a"]
     assert (shown["status"], shown["attempt"], shown["lastError"]) == ("RETRYING", 1, "not now")
@@ -85,13 +87,14 @@ async def test_a_retry_tells_the_attempt_that_is_to_be(desk: Desk) -> None:
 
 
 async def test_what_was_stopped_before_it_began_is_retried_for_the_first_time(desk: Desk) -> None:
-    await desk.start(waiting("a"), node("b", "a"))
+    await desk.create(node("a"), workflow_id="w")
+    await desk.api.post(f"{WORKFLOWS}/w:start", json={"runId": "r"})
     await desk.order(f"{RUNS}/r:stop")
-    await desk.order(f"{RUNS}/r/nodes/a:complete")
-    await desk.order(f"{RUNS}/r:stop") if (await desk.run())["status"] == "RUNNING" else None
-    shown = (await desk.nodes())["b"]
-    answer = await desk.api.post(f"{RUNS}/r/nodes/b:retry")
-    assert answer.json() == {"runId": "r", "nodeId": "b", "status": "RETRYING", "attempt": shown["attempt"] + 1}
+    shown = (await desk.nodes())["a"]
+    assert (shown["status"], shown["attempt"]) == ("STOPPED", 0)
+    answer = await desk.order(f"{RUNS}/r/nodes/a:retry")
+    assert answer == {"runId": "r", "nodeId": "a", "status": "RETRYING", "attempt": 1}
+    assert (await desk.nodes())["a"]["attempt"] == 1
 
 
 @pytest.mark.parametrize(

@@ -132,9 +132,9 @@ async def test_the_list_is_filtered_by_workflow_and_by_job(desk: Desk) -> None:
 
 async def test_a_status_asks_for_the_kinds_that_have_it(desk: Desk) -> None:
     number = await task_run(desk)
+    await desk.api.post(f"{RUNS}/{number}/cancel")
     await desk.start(waiting("a"), run="runs")
     await desk.start(node("a"), run="done")
-    await desk.api.post(f"{RUNS}/{number}/cancel")
 
     async def found(**query: str) -> list[object]:
         return [each.get("id") or each["runId"] for each in (await desk.get(RUNS, **query))["items"]]

@@ -31,7 +31,7 @@ async def test_a_workflow_has_schedules(desk: Desk) -> None:
 async def test_its_ledger_names_the_runs(desk: Desk) -> None:
     await desk.create(node("a"), workflow_id="w")
     schedule = await scheduled(desk)
-    await desk.sim.advance(timedelta(hours=2))
+    await desk.sim.advance(timedelta(hours=2, seconds=1))
     ledger = await desk.get(f"{SCHEDULES}/{schedule['id']}/occurrences")
     named = [row["runId"] for row in ledger["items"]]
     runs = (await desk.get(RUNS, workflowId="w"))["items"]

@@ -88,7 +88,9 @@ async def test_a_wrong_change_is_named_and_changes_nothing(desk: Desk, sent: Jso
 
 async def test_a_dag_that_no_database_keeps_is_refused(desk: Desk) -> None:
     for wrong in ("[" * 300 + "]" * 300, "1" + "0" * 30, '"\\ud800"'):
-        sent = '{"name": "n", "dag": {"nodes": [{"id": "a", "type": "scripted", "cfg": {"x": %s}}]}}' % wrong
+        sent = '{"name": "n", "dag": {"nodes": [{"id": "a", "type": "scripted", "cfg": {"x": HERE}}]}}'.replace(
+            "HERE", wrong
+        )
         answer = await desk.api.post(WORKFLOWS, content=sent, headers={"content-type": "application/json"})
         assert told(answer)[:2] == (400, "WORKFLOW_DAG_INVALID")
 
@@ -101,7 +103,10 @@ async def test_a_job_that_is_disabled_is_named(desk: Desk) -> None:
 
 async def test_the_graph_has_jobs_and_edges(desk: Desk) -> None:
     job = (await desk.sim.job(name="demo-job", description="d")).job
-    nodes = [{"id": "a", "jobId": job.key}, {"id": "b", "jobId": str(job.id), "dependsOn": ["a"], "retry": RETRY}]
+    nodes: list[Json] = [
+        {"id": "a", "jobId": job.key},
+        {"id": "b", "jobId": str(job.id), "dependsOn": ["a"], "retry": RETRY},
+    ]
     await desk.create(*nodes, node("c", "a", "b"), workflow_id="w")
     graph = await desk.get(f"{WORKFLOWS}/w/graph")
     shown = {"jobId": job.key, "name": "demo-job", "type": "scripted", "enabled": True, "description": "d"}

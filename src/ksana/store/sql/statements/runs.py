@@ -15,6 +15,7 @@ from ksana.store.sql.rows import Statement, brief, columns, update_by_id
 from ksana.store.sql.statements import snapshots
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
+from ksana.store.workflow_requests import EndedRun
 
 _IDS = columns(id="int")
 # Without the parameters, which may be large.
@@ -122,6 +123,11 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
         return
     tx.run(_WRITE, [_row(run, at) for run in changed])
     record_events(tx, at, [told for run in changed if (told := _told(run)) is not None])
+    tx.ended_runs += [
+        EndedRun(run.status, max(0, at - (run.started_at or at)) / 1_000_000)
+        for run in changed
+        if run.status in RUN_TERMINAL and run.row.status not in RUN_TERMINAL
+    ]
     for run in changed:
         run.changed = False
 
