@@ -22,6 +22,7 @@ from ksana.domain.errors import (
     InvalidInput,
     KsanaError,
     NotFound,
+    NotSupported,
     StoreFull,
     StoreUnavailable,
 )
@@ -61,6 +62,7 @@ RULES: Mapping[type[KsanaError], Rule] = {
     StoreUnavailable: Rule(
         503, "the store cannot be reached now; try again", {"Retry-After": str(RETRY_AFTER_SECONDS)}
     ),
+    NotSupported: Rule(501),
     StoreFull: Rule(507, "the store has no room left; nothing was changed"),
     KsanaError: Rule(500, "an unexpected error happened; the log has it under this request id"),
 }

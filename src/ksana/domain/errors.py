@@ -26,6 +26,7 @@ KsanaError
     │   ├── StoreBusy       its locks are held by others
     │   └── CommitUnknown   it broke off at COMMIT: the change may or may not have been written
     ├── StoreFull           no room left to write
+    ├── NotSupported        this kind of database does not keep that
     ├── StoreInUse          another process holds the data directory
     └── SchemaMismatch      its tables are older or newer than this program
 
@@ -217,6 +218,10 @@ class CommitUnknown(StoreUnavailable):
 
 class StoreFull(StoreError):
     code = "STORE_FULL"
+
+
+class NotSupported(StoreError):
+    code = "NOT_SUPPORTED"
 
 
 class StoreInUse(StoreError):

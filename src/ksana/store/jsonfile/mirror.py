@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from ksana.domain.errors import CommitUnknown, StoreError
+from ksana.domain.errors import CommitUnknown, NotSupported, StoreError
 from ksana.domain.states import ACTIVE, TERMINAL
 from ksana.store.jsonfile import atomic
 from ksana.store.jsonfile.loading import FORMAT, VERSION, Contents, fragment
@@ -128,7 +128,7 @@ class FileMirror:
         for row in tx.query(_IDS):
             name, given = row.name, row.seq
             if name in _REFUSED and given:
-                raise StoreError(
+                raise NotSupported(
                     f"the JSON-file store keeps jobs and their schedules, but no {name}: use another database"
                 )
             if given > ids.get(name, 0):
