@@ -263,6 +263,11 @@ def test_an_update_to_the_name_of_another_chain_is_400(api: httpx2.Client) -> No
     assert done(api.get(f"{CHAINS}/{chain['chainId']}")) == chain
 
 
+def test_enabled_may_be_null_and_means_true(api: httpx2.Client) -> None:
+    assert create(api, at_once("a"), enabled=None)["enabled"] is True
+    assert create(api, at_once("a"), enabled=False)["enabled"] is False
+
+
 def test_an_update_that_changes_nothing_raises_the_version_all_the_same(api: httpx2.Client) -> None:
     given = a_chain(at_once("a"))
     chain = done(api.post(CHAINS, json=given))["chainId"]

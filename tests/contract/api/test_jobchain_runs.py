@@ -183,6 +183,16 @@ def test_the_same_idempotency_key_is_the_same_run_in_the_body_and_in_the_header(
     assert start(api, workflow) != run
 
 
+def test_a_start_that_is_repeated_answers_its_run_whatever_became_of_the_workflow(api: httpx2.Client) -> None:
+    workflow, run, key = defined(api, at_once("a")), unique("again"), unique("key")
+    start(api, workflow, runId=run)
+    other = start(api, workflow, idempotencyKey=key)
+    done(api.post(f"{WORKFLOWS}/{workflow}:disable"))
+    assert start(api, workflow, runId=run) == run
+    assert start(api, workflow, idempotencyKey=key) == other
+    assert len(runs_of(api, workflow)) == 2
+
+
 def test_params_reach_templates_and_are_shown(api: httpx2.Client, target: Target) -> None:
     node = http("a", target.url("/ok/{{ params.day }}"), cfg={"body": "{{ params.who }} {{ params.list[1] }}"})
     run = start(api, defined(api, node), params={"day": "monday", "who": "刹那", "list": [1, 2]})

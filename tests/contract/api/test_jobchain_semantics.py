@@ -305,6 +305,28 @@ def test_an_item_that_fails_fails_the_node_and_only_it_is_retried(api: httpx2.Cl
     assert sorted(paths(target.hits)) == ["/flaky/1", "/flaky/1", "/ok/0", "/ok/2"]
 
 
+def test_items_are_completed_and_retried_by_hand(api: httpx2.Client, target: Target) -> None:
+    each = http("each", target.url("/{{ item }}"), forEach="params.items")
+    after = http("after", target.url("/ok/after"), "each", cfg={"body": "{{ nodes.each.artifact[2].by }}"})
+    run = start(api, defined(api, each, after), params={"items": ["ok/0", "flaky/1", "status/404"]})
+    ended(api, run, "FAILED")
+    node_obeyed(api, run, "each[1]", "retry")
+    node_obeyed(api, run, "each[2]", "complete", artifact={"by": "hand"})
+    nodes = ended(api, run)
+    assert nodes["each"]["artifact"][2] == {"by": "hand"}
+    assert [hit.text for hit in target.at("/ok/after")] == ["hand"]
+    assert sorted(paths(target.hits)) == ["/flaky/1", "/flaky/1", "/ok/0", "/ok/after", "/status/404"]
+
+
+def test_a_node_with_items_that_is_retried_has_one_attempt_more(api: httpx2.Client, target: Target) -> None:
+    each = http("each", target.url("/{{ item }}"), forEach="params.items")
+    run = start(api, defined(api, each), params={"items": ["ok/0", "flaky/1"]})
+    assert ended(api, run, "FAILED")["each"]["attempt"] == 1
+    node_obeyed(api, run, "each", "retry")
+    assert ended(api, run)["each"]["attempt"] == 2
+    assert sorted(paths(target.hits)) == ["/flaky/1", "/flaky/1", "/ok/0"]
+
+
 def test_each_item_has_attempts_of_its_own(api: httpx2.Client, target: Target) -> None:
     each = http("each", target.url("/flaky/1/{{ item }}"), forEach="params.items", retry=retries(2))
     ended(api, start(api, defined(api, each), params={"items": [0, 1]}))

@@ -27,6 +27,7 @@ from tests.contract.api.jobchain_world import (
     fetch,
     find,
     ids,
+    node_obeyed,
     of_job,
     put,
     refused_dag,
@@ -34,6 +35,8 @@ from tests.contract.api.jobchain_world import (
     run_of,
     shell,
     start,
+    until_node,
+    wait,
 )
 from tests.contract.api.ksana_world import now, read
 
@@ -261,8 +264,18 @@ def test_a_deleted_workflow_is_gone_and_its_runs_stay(api: httpx2.Client) -> Non
         assert_error(request, 404, "WORKFLOW_NOT_FOUND")
     assert find(api, keyword=workflow["name"])["total"] == 0
     assert run_of(api, run)["status"] == "SUCCESS"
-    assert ids(find(api, RUNS, workflowId=workflow["workflowId"]), "runId") == [run]
     create(api, dag(at_once("a")), name=workflow["name"])
+
+
+def test_the_runs_of_a_deleted_workflow_go_on_and_are_still_listed_under_it(api: httpx2.Client) -> None:
+    workflow = defined(api, wait("a"), at_once("b", "a"))
+    run = start(api, workflow)
+    until_node(api, run, "a", "RUNNING")
+    assert api.delete(f"{WORKFLOWS}/{workflow}").status_code == 204
+    node_obeyed(api, run, "a", "complete")
+    ended(api, run)
+    assert run_of(api, run)["workflowId"] == workflow
+    assert ids(find(api, RUNS, workflowId=workflow), "runId") == [run]
 
 
 def test_a_workflow_that_is_not_there_is_not_found(api: httpx2.Client) -> None:

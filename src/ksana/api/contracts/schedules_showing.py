@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from ksana.api.contracts.cron_words import in_words
 from ksana.api.contracts.schedules_spec import Defaults, Wording, parts_of
-from ksana.api.times import rfc3339
+from ksana.api.times import rfc3339, rfc3339_or_none
 from ksana.domain.cron import load_zone
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
@@ -52,8 +52,8 @@ def schedule_shown(schedule: Schedule, owner: Owner) -> dict[str, Any]:
         "workflowName": None if workflow is None else workflow.spec.name,
         **definition,
         "status": schedule.status.value,
-        "nextPlannedFor": told(schedule.next_planned_for),
-        "nextFireAt": told(schedule.next_fire_at),
+        "nextPlannedFor": rfc3339_or_none(schedule.next_planned_for),
+        "nextFireAt": rfc3339_or_none(schedule.next_fire_at),
         "error": schedule.error,
         "input": dict(schedule.input),
         "version": schedule.version,
@@ -89,21 +89,21 @@ def _instant(spec: ScheduleSpec, planned: datetime, zone: ZoneInfo, schedule_id:
     return {
         "planned": rfc3339(planned),
         "local": planned.astimezone(zone).isoformat(),
-        "firesAt": told(fires_at),
+        "firesAt": rfc3339_or_none(fires_at),
     }
 
 
 def occurrences_shown(rows: Sequence[Occurrence], limit: int, runs: Mapping[int, str]) -> dict[str, Any]:
     """The first `limit` rows, and where the others begin; `runs` has the keys of workflow runs."""
     following = rows[limit].planned_for if len(rows) > limit else None
-    return {"items": [_occurrence(row, runs) for row in rows[:limit]], "next": told(following)}
+    return {"items": [_occurrence(row, runs) for row in rows[:limit]], "next": rfc3339_or_none(following)}
 
 
 def _occurrence(row: Occurrence, runs: Mapping[int, str]) -> dict[str, Any]:
     run = None if row.execution_id is None else str(row.execution_id)
     return {
         "plannedFor": rfc3339(row.planned_for),
-        "lastPlannedFor": told(row.last_planned_for),
+        "lastPlannedFor": rfc3339_or_none(row.last_planned_for),
         "count": row.count,
         "outcome": row.outcome.value,
         "reason": row.reason,
@@ -114,7 +114,3 @@ def _occurrence(row: Occurrence, runs: Mapping[int, str]) -> dict[str, Any]:
 
 def page_shown(items: Iterable[dict[str, Any]], *, page: int, size: int, total: int) -> dict[str, Any]:
     return {"page": page, "pageSize": size, "total": total, "items": list(items)}
-
-
-def told(instant: datetime | None) -> str | None:
-    return None if instant is None else rfc3339(instant)

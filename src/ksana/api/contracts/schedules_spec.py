@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from ksana.api.contracts.shapes import renamed
-from ksana.api.times import parse_instant, rfc3339
+from ksana.api.times import parse_instant, rfc3339_or_none
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 
@@ -66,12 +66,12 @@ def parts_of(spec: ScheduleSpec) -> dict[str, Any]:
     """Every part of a definition; None where it has none."""
     return {
         "kind": spec.kind.value,
-        "run_at": _told(spec.run_at),
+        "run_at": rfc3339_or_none(spec.run_at),
         "every": None if spec.every is None else format_duration(spec.every),
         "cron": spec.cron,
         "timezone": spec.timezone,
-        "start_at": _told(spec.start_at),
-        "end_at": _told(spec.end_at),
+        "start_at": rfc3339_or_none(spec.start_at),
+        "end_at": rfc3339_or_none(spec.end_at),
         "jitter": format_duration(spec.jitter),
         "misfire": spec.misfire.value,
         "catchup_limit": spec.catchup_limit,
@@ -117,7 +117,3 @@ def _instant(parts: Parts, name: str) -> datetime | None:
 
 def _duration(parts: Parts, name: str, default: Any = None) -> Any:
     return parse_duration(parts[name], field=name) if name in parts else default
-
-
-def _told(instant: datetime | None) -> str | None:
-    return None if instant is None else rfc3339(instant)
