@@ -38,6 +38,7 @@ from tests.contract.api.jobchain_world import (
     until_run,
     wait,
 )
+from tests.contract.api.ksana_world import now
 from tests.contract.api.witness import Target
 
 pytestmark = ON_STORES
@@ -246,7 +247,7 @@ def test_why_a_person_ordered_something_is_recorded_with_what_and_when(api: http
     told = [event for event in events_of(api, run) if reason in str(event)]
     assert told, events_of(api, run)
     assert "bad" in str(told[0])
-    assert instant(told[0]["at"])
+    assert instant(told[0]["at"]) <= now()
 
 
 # Attempts
@@ -488,7 +489,7 @@ def test_a_node_that_waits_for_a_time_is_running(api: httpx2.Client) -> None:
     until(api, f"{RUNS}/{run}", lambda body: body["status"] == "RUNNING")
     ended(api, started(api, wait("other", cfg={"for": "200ms"})))
     node = node_of(api, run, "w")
-    assert (node["status"], node["attempt"]) == ("RUNNING", 1)
+    assert node["status"] == "RUNNING"
     assert node["startedAt"] == nodes_in(begun)["w"]["startedAt"]
     obeyed(api, run, "close")
 
