@@ -138,8 +138,6 @@ def _retry(value: Any, place: str) -> RetryPolicy | None:
     multiplier = given.get("backoffMultiplier", 1.0)
     if isinstance(multiplier, bool) or not isinstance(multiplier, int | float):
         raise InvalidDag(f"{place}.backoffMultiplier", "must be a number")
-    if multiplier == 0:
-        multiplier = 1.0  # document 000's engines leave it out as 0
     try:
         return RetryPolicy(attempts or 1, (millis or 0) * _MILLISECOND, float(multiplier))
     except InvalidInput as error:

@@ -119,6 +119,7 @@ _EXECUTION_EDGES: dict[tuple[E_, E_], Mover] = {
     (E_.SCHEDULED, E_.STOPPED): M.PERSON,
     (E_.SCHEDULED, E_.CANCELED): M.PERSON,
     (E_.SCHEDULED, E_.SKIPPED): M.PERSON,
+    (E_.SCHEDULED, E_.SUCCESS): M.PERSON,  # one that waits for a time
     (E_.QUEUED, E_.SCHEDULED): M.RUNNER,
     (E_.QUEUED, E_.STOPPED): M.PERSON,
     (E_.QUEUED, E_.CANCELED): M.PERSON,
@@ -182,6 +183,9 @@ _RUN_EDGES: dict[tuple[R_, R_], Mover] = {
     (R_.FAILED, R_.CLOSED): M.PERSON,
     (R_.SUCCESS, R_.CLOSED): M.PERSON,
 }
+
+DEFERRED = "deferred"
+"""The reason of an execution that is SCHEDULED because it waits for a time of its own."""
 
 EXECUTION_EDGES = frozenset(_EXECUTION_EDGES)
 RUN_EDGES = frozenset(_RUN_EDGES)

@@ -1,7 +1,7 @@
 """The executor that waits: for a time, a callback or a person. Nobody is kept busy by it: the wait is a row in the store."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from ksana.domain.durations import format_duration, parse_duration
@@ -31,7 +31,7 @@ class WaitExecutor:
         checked: dict[str, Any] = {}
         for key in ("for", "timeout"):
             if config.get(key) is not None:
-                checked[key] = format_duration(_positive(config[key], key))
+                checked[key] = format_duration(parse_duration(config[key], field=key))
         if config.get("until") is not None:
             checked["until"] = _checked_until(config["until"])
         return checked
@@ -57,13 +57,6 @@ class WaitExecutor:
 
 def _over_or_later(until: datetime, now: datetime) -> Outcome:
     return Succeeded({"waitedUntil": until.isoformat()}) if until <= now else Deferred(until)
-
-
-def _positive(value: Any, field: str) -> timedelta:
-    duration = parse_duration(value, field=field)
-    if duration <= timedelta(0):
-        raise InvalidInput(field, "must be longer than nothing")
-    return duration
 
 
 def _checked_until(value: Any) -> str:

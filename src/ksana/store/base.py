@@ -302,6 +302,9 @@ class Workflows(Protocol):
     async def workflow_run_by_key(self, key: str) -> WorkflowRun:
         """NotFound."""
 
+    async def workflow_run_keys(self, run_ids: Sequence[int]) -> Mapping[int, str]:
+        """The ids that clients know these runs by; one that is gone is left out."""
+
     async def workflow_runs(self, filters: RunFilter, page: PageRequest) -> Page[WorkflowRun]:
         """Newest first."""
 

@@ -85,7 +85,8 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    workflow_id: int | None = None
+    workflow_key: str | None = None
+    """Of the workflow with this id, also if that was deleted."""
     statuses: frozenset[RunStatus] = frozenset()
 
 

@@ -266,6 +266,33 @@ def test_two_instances_share_a_run_and_no_node_runs_twice(
 
 
 @ON_SERVERS
+def test_two_instances_together_run_no_more_than_the_workflow_allows(
+    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target
+) -> None:
+    (tmp_path / "second").mkdir()
+    with (
+        empty_database(back_end, tmp_path, request) as store,
+        serving(tmp_path, store, {}) as server,
+        serving(tmp_path / "second", store, {}) as other,
+        client_of(server) as api,
+        client_of(other) as beside,
+    ):
+        graph = dag(http("a", target.url("/hold"), timeout="5m"), maxActiveRuns=2, overlap="QUEUE")
+        workflow = create(api, graph)["workflowId"]
+        with ThreadPoolExecutor(6) as pool:
+            runs = list(pool.map(lambda number: start((api, beside)[number % 2], workflow), range(6)))
+        for seen in range(2, 7):
+            target.wait_hits(seen)
+            oldest = target.wait_held(2)[0]
+            assert len(target.hits) == seen
+            target.release(oldest)
+        target.release_all()
+        for run in runs:
+            ended(api, run)
+    assert len(target.hits) == 6
+
+
+@ON_SERVERS
 def test_the_other_instance_goes_on_with_a_run_whose_instance_died(
     back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target
 ) -> None:

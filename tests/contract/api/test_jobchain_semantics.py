@@ -406,6 +406,14 @@ def test_what_is_stopped_with_force_stops_the_workflow_that_it_runs(api: httpx2.
     until_run(api, runs_of(api, inner)[0]["runId"], "STOPPED", "CLOSED")
 
 
+def test_a_workflow_whose_other_workflow_is_gone_does_not_start(api: httpx2.Client) -> None:
+    inner = defined(api, at_once("a"))
+    outer = defined(api, child("sub", inner))
+    if api.delete(f"{WORKFLOWS}/{inner}").status_code == 204:
+        refused_dag(api.post(f"{WORKFLOWS}/{outer}:start", json={}), "sub", inner)
+        assert runs_of(api, outer) == []
+
+
 def test_workflows_that_run_each_other_are_refused(api: httpx2.Client) -> None:
     inner = create(api, dag(at_once("a")))
     middle = create(api, dag(child("sub", inner["workflowId"])))

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from tests.contract.api import cronjob_world, ksana_world
+from tests.contract.api import cronjob_world, jobchain_world, ksana_world
 from tests.contract.api.conftest import ON_SQLITE, unique
 from tests.contract.api.cronjob_world import done, trigger, until_run
 from tests.contract.api.ksana_world import a_job
@@ -122,6 +122,9 @@ class Ids:
     schedules: list[str]
     runs: list[int]
     tokens: list[str]
+    workflows: list[str]
+    workflow_runs: list[str]
+    nodes: list[str]
 
 
 def existing(api: httpx2.Client, target: Target) -> Ids:
@@ -132,7 +135,10 @@ def existing(api: httpx2.Client, target: Target) -> Ids:
     runs = [trigger(api, task) for task in tasks]
     for run in runs:
         until_run(api, run, "CALLBACK_PENDING")
-    return Ids(tasks, jobs, schedules, runs, [hit.callback.token for hit in target.hits])
+    tokens = [hit.callback.token for hit in target.hits]
+    workflows = [jobchain_world.defined(api, jobchain_world.wait("n1")) for _ in range(EACH)]
+    started = [jobchain_world.start(api, workflow) for workflow in workflows]
+    return Ids(tasks, jobs, schedules, runs, tokens, workflows, started, ["n1"])
 
 
 def naming(ids: Ids, spare: Ids) -> str:
@@ -140,13 +146,18 @@ def naming(ids: Ids, spare: Ids) -> str:
     kinds = {"tasks": "/api/v1/tasks/", "jobs": "/jobs/", "schedules": "/api/v1/schedules/"}
     lines = [
         *(f"[dictionaries.{kind}]\nvalues = {json.dumps(values)}" for kind, values in asdict(ids).items()),
-        *(f"[dictionaries.spare_{kind}]\nvalues = {json.dumps(asdict(spare)[kind])}" for kind in kinds),
+        *(f"[dictionaries.spare_{kind}]\nvalues = {json.dumps(asdict(spare)[kind])}" for kind in (*kinds, "workflows")),
         "[parameters]",
         *(
             f'"{where}" = {{ dictionary = "{kind}", probability = 0.8 }}'
             for where, kind in {
                 "path.run_id": "runs",
                 "path.callback_token": "tokens",
+                "path.workflowId": "workflows",
+                "path.chainId": "workflows",
+                "path.runId": "workflow_runs",
+                "path.nodeId": "nodes",
+                "query.workflowId": "workflows",
                 "query.task_id": "tasks",
                 "query.jobId": "jobs",
                 "body.jobId": "jobs",
@@ -162,6 +173,10 @@ def naming(ids: Ids, spare: Ids) -> str:
             f'[[operations]]\ninclude-path-regex = "^{path}"\ninclude-method = "DELETE"',
             f'parameters = {{ "path.id" = {{ dictionary = "spare_{kind}" }} }}',
         ]
+    lines += [
+        '[[operations]]\ninclude-path-regex = "^/api/v1/workflows/"\ninclude-method = "DELETE"',
+        'parameters = { "path.workflowId" = { dictionary = "spare_workflows" } }',
+    ]
     return "\n".join(lines)
 
 
@@ -212,7 +227,10 @@ def test_every_body_that_is_an_example_is_accepted(api: httpx2.Client, target: T
         method, path = name.split()
         for example in bodies(document, operation):
             answer = api.request(method, changed.get(path, path), json=example)
-            assert answer.is_success or answer.status_code in {404, 409}, f"{name} {example}: {answer.text}"
+            # Document 000 has 400 for what is 404 and 409 elsewhere.
+            of_chains = not answer.is_success and answer.json()["code"] in {"CHAIN_NOT_FOUND", "CHAIN_NAME_CONFLICT"}
+            accepted = answer.is_success or answer.status_code in {404, 409} or of_chains
+            assert accepted, f"{name} {example}: {answer.text}"
             sent.add(name)
     assert sent >= {
         "POST /api/v1/tasks",

@@ -618,7 +618,7 @@ async def test_a_workflow_has_schedules_and_each_instant_is_a_run(flow: Flow) ->
     spec = ScheduleSpec(ScheduleKind.EVERY, every=timedelta(seconds=10), anchor=flow.simulation.clock.now())
     schedule = await flow.simulation.schedules.create(None, spec, ANNA, workflow_id=workflow.id, inputs={"n": 1})
     await flow.simulation.advance(timedelta(seconds=35))
-    runs = (await flow.simulation.store.workflow_runs(RunFilter(workflow.id), PageRequest())).items
+    runs = (await flow.simulation.store.workflow_runs(RunFilter(workflow.key), PageRequest())).items
     assert [run.status for run in runs] == [RunStatus.SUCCESS] * 3
     assert {tuple(run.params.items()) for run in runs} == {(("n", 1),)}
     ledger = await flow.simulation.store.occurrences(

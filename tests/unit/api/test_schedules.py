@@ -50,6 +50,8 @@ async def test_a_schedule_comes_back_complete(world: World) -> None:
         "id": schedule["id"],
         "jobId": "nightly",
         "jobName": "Nightly report",
+        "workflowId": None,
+        "workflowName": None,
         "kind": "cron",
         "cron": "0 30 2 * * MON-FRI",
         "every": None,

@@ -19,7 +19,7 @@ from ksana.api.contracts.schedules_models import (
     ScheduleShown,
     SchedulesShown,
 )
-from ksana.api.contracts.schedules_owners import keys_of_runs, owner_of, schedules_of, shown_with_owners
+from ksana.api.contracts.schedules_owners import owner_of, schedules_of, shown_with_owners
 from ksana.api.contracts.schedules_showing import (
     SCHEDULES_WORDING,
     Owner,
@@ -188,7 +188,8 @@ def _add_instants(router: APIRouter, services: Services) -> None:
         first, last = _span(since, until, services.clock.now())
         schedule = await found_schedule(services.store, schedule_id)
         rows = await services.store.occurrences(schedule.id, first, last, limit + 1)
-        return answer(occurrences_shown(rows, limit, await keys_of_runs(services.store, schedule, rows)))
+        runs = [row.workflow_run_id for row in rows if row.workflow_run_id is not None]
+        return answer(occurrences_shown(rows, limit, await services.store.workflow_run_keys(runs)))
 
 
 def _span(since: str | None, until: str | None, now: datetime) -> tuple[datetime, datetime]:

@@ -7,10 +7,8 @@ from typing import Any, TypeVar
 from ksana.api.contracts.keys import found_job, found_workflow
 from ksana.api.contracts.schedules_showing import Owner, schedule_shown
 from ksana.domain.errors import InvalidInput, NotFound
-from ksana.domain.ledger import Occurrence, Schedule
+from ksana.domain.ledger import Schedule
 from ksana.store.base import Store
-from ksana.store.requests import MAX_PAGE_SIZE, PageRequest
-from ksana.store.workflow_requests import RunFilter
 
 T = TypeVar("T")
 
@@ -51,18 +49,3 @@ async def _each(read: Callable[[int], Awaitable[T]], ids: Iterable[int | None]) 
     wanted = sorted({each for each in ids if each is not None})
     found = await asyncio.gather(*(one(each) for each in wanted))
     return {each: thing for each, thing in zip(wanted, found, strict=True) if thing is not None}
-
-
-async def keys_of_runs(store: Store, schedule: Schedule, rows: Sequence[Occurrence]) -> Mapping[int, str]:
-    """Of the workflow runs that the ledger names, as far as they are still there: read by pages, from the newest down."""
-    wanted = {row.workflow_run_id for row in rows if row.workflow_run_id is not None}
-    keys: dict[int, str] = {}
-    below = max(wanted, default=0) + 1
-    while wanted and below > min(wanted):
-        page = PageRequest(size=MAX_PAGE_SIZE, before_id=below)
-        runs = (await store.workflow_runs(RunFilter(schedule.workflow_id), page)).items
-        keys |= {run.id: run.key for run in runs if run.id in wanted}
-        if len(runs) < MAX_PAGE_SIZE:
-            break
-        below = runs[-1].id
-    return keys

@@ -119,10 +119,17 @@ def workflow_run_by_key(tx: Tx, key: str) -> WorkflowRun:
     return shapes.workflow_run(found[0])
 
 
+_KEYS = Statement("SELECT t.id, t.public_id FROM {rows} {join} workflow_runs t ON t.id = r.id", columns(id="int"))
+
+
+def workflow_run_keys(tx: Tx, run_ids: Sequence[int]) -> dict[int, str]:
+    return {row.id: row.public_id for row in tx.query(_KEYS, [(each,) for each in sorted(set(run_ids))])}
+
+
 def workflow_runs(tx: Tx, filters: RunFilter, page: PageRequest) -> Page[WorkflowRun]:
     conditions: list[ColumnElement[bool]] = [] if page.before_id is None else [_runs.id < page.before_id]
-    if filters.workflow_id is not None:
-        conditions.append(_runs.workflow_id == filters.workflow_id)
+    if filters.workflow_key is not None:
+        conditions.append(_runs.workflow_key == filters.workflow_key)
     order: Order = (_runs.id.desc(),)
     branches = [[*conditions, _runs.status == status] for status in sorted(filters.statuses)] or [conditions]
     return page_of(tx, schema.workflow_runs, branches, order, page, shapes.workflow_run)

@@ -307,7 +307,8 @@ workflow_runs = _table(
     _sparse("ix_workflow_runs_plan", "plan_id", by="plan_id"),
     _sparse("ix_workflow_runs_parent", "parent_execution_id", "id", by="parent_execution_id"),
     Index("ix_workflow_runs_workflow", "workflow_id", "status", "id"),
-    Index("ix_workflow_runs_of", "workflow_id", "id"),
+    Index("ix_workflow_runs_of", "workflow_key", "id"),
+    Index("ix_workflow_runs_of_status", "workflow_key", "status", "id"),
     Index("ix_workflow_runs_status", "status", "id"),
     Index("ix_workflow_runs_snapshot", "snapshot"),
 )

@@ -17,7 +17,7 @@ from ksana.domain.execution import Attempt, Claim, Claimed, Execution
 from ksana.domain.instance import Instance, Lease
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
-from ksana.domain.states import AttemptStatus, ExecutionStatus
+from ksana.domain.states import DEFERRED, AttemptStatus, ExecutionStatus
 from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
 from ksana.store import requests as r
@@ -304,6 +304,9 @@ class SqlStore:
     async def workflow_run_by_key(self, key: str) -> WorkflowRun:
         return await self._read(lambda tx: flows.workflow_run_by_key(tx, key))
 
+    async def workflow_run_keys(self, run_ids: Sequence[int]) -> Mapping[int, str]:
+        return await self._read(lambda tx: flows.workflow_run_keys(tx, run_ids))
+
     async def workflow_runs(self, filters: w.RunFilter, page: r.PageRequest) -> r.Page[WorkflowRun]:
         return await self._read(lambda tx: flows.workflow_runs(tx, filters, page))
 
@@ -331,9 +334,7 @@ class SqlStore:
 
     async def defer(self, claim: Claim, until: datetime, now: datetime) -> bool:
         ending = r.Ending(claim, now)
-        return await self._settle(
-            settling.Settlement(ending, settling.DEFER, None, ready_at=until, reason=settling.DEFERRED)
-        )
+        return await self._settle(settling.Settlement(ending, settling.DEFER, None, ready_at=until, reason=DEFERRED))
 
     async def spread(self, claim: Claim, items: Sequence[Any], now: datetime) -> bool:
         return await self.writer.submit(delegating.spread, delegating.Spreading(claim, items, now))

@@ -25,7 +25,7 @@ from ksana.api.services import Services
 from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.execution import Execution
 from ksana.domain.ids import checked_key
-from ksana.domain.states import JOBCHAIN_RUN_NAMES, ExecutionStatus, RunStatus
+from ksana.domain.states import JOBCHAIN_RUN_NAMES, ExecutionStatus
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, Page, PageRequest
 from ksana.store.workflow_requests import RunFilter
@@ -112,16 +112,8 @@ class AllRuns:
         statuses = wanted.workflow_statuses()
         if statuses is None:
             raise InvalidInput("status", f"must be one of {', '.join(dict.fromkeys(JOBCHAIN_RUN_NAMES.values()))}")
-        filters = await self._filter_of_workflow(workflow_id, statuses)
-        return NOTHING if filters is None else await self._services.store.workflow_runs(filters, page)
-
-    async def _filter_of_workflow(self, workflow_id: str, statuses: frozenset[RunStatus]) -> RunFilter | None:
-        """None if there is no such workflow, and so no run of it."""
-        try:
-            workflow = await self._services.store.workflow_by_key(checked_key(workflow_id, field="workflowId"))
-        except NotFound:
-            return None
-        return RunFilter(workflow.id, statuses)
+        filters = RunFilter(checked_key(workflow_id, field="workflowId"), statuses)
+        return await self._services.store.workflow_runs(filters, page)
 
     async def _of_both(self, wanted: RunQuery, page: PageRequest) -> dict[str, Any]:
         """The newest of each kind, as many as the pages up to this one have, put together."""

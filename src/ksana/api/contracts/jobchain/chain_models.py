@@ -13,6 +13,7 @@ _IGNORED = "Written by Ksana; ignored here, so that a chain that was read can be
 _DAG = '{"nodes": [{"id": "n1", "type": "shell", "cfg": {"cmd": "echo hello"}, "dependsOn": []}]}'
 _SUMMARY: dict[str, Any] = {("chainId" if name == "workflowId" else name): value for name, value in SUMMARY.items()}
 _EXAMPLE: dict[str, Any] = {"name": "demo-chain", "description": "one node", "dagJson": _DAG}
+_CHANGED: dict[str, Any] = {**_EXAMPLE, "name": "renamed-chain", "version": 1}
 _TOLD = {
     400: "A value is wrong, the name is taken, or there is no such chain.",
     409: "Not now: somebody changed it first, or it is disabled.",
@@ -33,7 +34,7 @@ class ChainBody(Strict):
 class ChainUpdate(Strict):
     """UpdateChainRequest: the whole chain, if it is still at that version."""
 
-    model_config = ConfigDict(alias_generator=to_camel, json_schema_extra={"example": {**_EXAMPLE, "version": 1}})
+    model_config = ConfigDict(alias_generator=to_camel, json_schema_extra={"example": _CHANGED})
 
     name: Name
     dag_json: Text

@@ -7,13 +7,12 @@ import orjson
 
 from ksana.api.times import rfc3339, rfc3339_or_none
 from ksana.domain.execution import Attempt, Execution
-from ksana.domain.states import JOBCHAIN_NODE_NAMES, ExecutionStatus
+from ksana.domain.states import DEFERRED, JOBCHAIN_NODE_NAMES, ExecutionStatus
 from ksana.domain.workflow import node_of_item
 from ksana.domain.workflow_run import NodeRun
 from ksana.store.workflow_requests import RunNodes
 
 _S = ExecutionStatus
-DEFERRED = "deferred"
 """The reason of a node that has begun to wait for a time of its own."""
 _WAITS_AGAIN = frozenset({_S.SCHEDULED, _S.QUEUED})
 _NOT_BEGUN = frozenset({_S.PENDING, _S.SCHEDULED, _S.QUEUED})

@@ -34,6 +34,11 @@ def record_changes(tx: Tx, at: int, changes: Sequence[tuple[Actor, Happening]]) 
         tx.run(_INSERT_AUDIT, [_audit_row(at, actor, happening) for actor, happening in changes])
 
 
+def why(actor: Actor) -> dict[str, str]:
+    """What somebody gave as the reason, for the event that tells of it; who it was is in the audit."""
+    return {"reason": fitting(actor.reason, 255)} if actor.reason else {}
+
+
 def _audit_row(at: int, actor: Actor, happening: Happening) -> tuple[Any, ...]:
     action, subject, data = happening
     return (

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError, NotFound, RunNotRunning
 from ksana.domain.states import RUN_TERMINAL
+from ksana.domain.workflow_run import STOPPED_BY_ITSELF
 from ksana.store.sql import schema
 from ksana.store.sql.codec_workflows import workflow_run
 from ksana.store.sql.statements import rewriting, runs, stopping
@@ -29,7 +30,9 @@ def _order(tx: Tx, wanted: Order) -> Ordered | KsanaError:
         case Stop():
             if run.status in RUN_TERMINAL:
                 return RunNotRunning(run.row.public_id, run.status)
-            reason = wanted.actor.reason or stopping.STOPPED_BY_HAND
+            reason = wanted.actor.reason
+            if not reason or reason in STOPPED_BY_ITSELF:  # those words mean something else
+                reason = stopping.STOPPED_BY_HAND
             broken_off = stopping.stop(tx, run, wanted.actor, to_micros(wanted.at), reason, force=wanted.force)
         case Close():
             broken_off = stopping.close(tx, run, wanted.actor, to_micros(wanted.at))

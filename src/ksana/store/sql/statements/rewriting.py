@@ -34,6 +34,7 @@ from ksana.domain.errors import (
 from ksana.domain.events import Actor, EventType
 from ksana.domain.states import (
     COMPLETABLE_BY_HAND,
+    DEFERRED,
     JOBCHAIN_NODE_NAMES,
     RETRYABLE_BY_HAND,
     RUN_REOPENABLE,
@@ -48,7 +49,7 @@ from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, columns, to_json, update_by_id
 from ksana.store.sql.statements import admission, runs, stopping
 from ksana.store.sql.statements.advancing import FAILURES, STOPS, WRITE_DECIDED, decided_row, item_count, skip_told
-from ksana.store.sql.statements.journal import Happening, record_change, record_events
+from ksana.store.sql.statements.journal import Happening, record_change, record_events, why
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import Moved, apply_moves, delegators, end_attempt, lock_one
 from ksana.store.sql.tx import Tx
@@ -112,13 +113,15 @@ def reopen(tx: Tx, run: RunNow, wanted: Reopen) -> int:
     if wanted.nodes is not None:
         for node_id in sorted(wanted.nodes):
             _ask_again(tx, rewriting, node_id)
-        happened: Happening = (EventType.NODE_RETRIED, f"run/{run.id}", {"nodes": sorted(wanted.nodes)})
+        data: dict[str, Any] = {"nodes": sorted(wanted.nodes)}
+        happened: Happening = (EventType.NODE_RETRIED, f"run/{run.id}", data | why(wanted.actor))
     else:
         if run.status not in RUN_REOPENABLE:
             raise RunNotStopped(run.row.public_id, run.status)
         states = UNSUCCESSFUL if wanted.stopped else FAILURES
         rewriting.again = {row.node_id for row in _rows(tx, run).values() if row.status in states}
-        happened = (EventType.RUN_REOPENED, f"run/{run.id}", {"nodes": len(rewriting.again)})
+        data = {"nodes": len(rewriting.again)}
+        happened = (EventType.RUN_REOPENED, f"run/{run.id}", data | why(wanted.actor))
     asked = len(rewriting.again) + len(rewriting.delegated)
     record_change(tx, at, wanted.actor, happened)
     _rewrite(tx, rewriting, wanted.actor, asked=wanted.nodes or frozenset())
@@ -131,9 +134,10 @@ def complete(tx: Tx, run: RunNow, wanted: Complete) -> list[int]:
     row, at = _node(tx, run, wanted.node_id), to_micros(wanted.at)
     if row.status == _S.SUCCESS and row.reason == COMPLETED_BY_HAND:
         return []  # somebody has said so already
-    if row.status not in COMPLETABLE_BY_HAND:
+    deferred = row.status == _S.SCHEDULED and row.reason == DEFERRED
+    if row.status not in COMPLETABLE_BY_HAND and not deferred:
         raise NodeNotCompletable(run.row.public_id, wanted.node_id, _shown(row))
-    data = {"node": wanted.node_id, "from": row.status}
+    data = {"node": wanted.node_id, "from": row.status} | why(wanted.actor)
     record_change(tx, at, wanted.actor, (EventType.NODE_COMPLETED, f"run/{run.id}", data))
     said = Said(_S.SUCCESS, COMPLETED_BY_HAND, wanted.artifact, wanted.checkpoint)
     if row.status in UNSUCCESSFUL:
@@ -155,7 +159,7 @@ def skip(tx: Tx, run: RunNow, wanted: SkipNode) -> None:
         return
     if row.status not in SKIPPABLE_BY_HAND:
         raise NodeNotSkippable(run.row.public_id, wanted.node_id, _shown(row))
-    data = {"node": wanted.node_id, "from": row.status}
+    data = {"node": wanted.node_id, "from": row.status} | why(wanted.actor)
     record_change(tx, at, wanted.actor, (EventType.NODE_SKIPPED, f"run/{run.id}", data))
     if row.status in UNSUCCESSFUL:
         _say(tx, run, row, Said(_S.SKIPPED, SKIPPED_BY_HAND.reason), wanted.actor, at)

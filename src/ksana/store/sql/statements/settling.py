@@ -16,6 +16,7 @@ from ksana.domain.outcome import NO_EVIDENCE, Evidence
 from ksana.domain.states import (
     ACTIVE,
     CLAIMABLE,
+    DEFERRED,
     HOLDS_SLOT,
     TERMINAL,
     UNSTARTED,
@@ -107,9 +108,6 @@ _ADD_EVIDENCE = Statement(
     " response_headers = :response_headers, response_body = :response_body"
     " WHERE execution_id = :execution_id AND epoch = :epoch AND request IS NULL AND response_code IS NULL"
 )
-
-DEFERRED = "deferred"
-"""The reason of an execution that waits for a time of its own."""
 
 _EVENTS = {
     ExecutionStatus.DELEGATED: EventType.NODE_DELEGATED,

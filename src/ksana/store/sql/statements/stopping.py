@@ -14,7 +14,7 @@ from ksana.domain.workflow import WAIT, node_of_item
 from ksana.domain.workflow_run import RUN_TIMEOUT
 from ksana.store.sql import schema
 from ksana.store.sql.statements import admission, runs
-from ksana.store.sql.statements.journal import record_change
+from ksana.store.sql.statements.journal import record_change, why
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import Moved, apply_moves, delegators, end_attempt, halted
 from ksana.store.sql.tx import Tx
@@ -39,7 +39,7 @@ def stop(tx: Tx, run: RunNow, actor: Actor, at: int, reason: str, *, force: bool
         run.changed = True
     if run.changed:
         run.reason = reason
-        record_change(tx, at, actor, (EventType.RUN_STOPPING, f"run/{run.id}", {"force": force}))
+        record_change(tx, at, actor, (EventType.RUN_STOPPING, f"run/{run.id}", {"force": force} | why(actor)))
     runs.write(tx, [run], at)
     states = UNSTARTED | WORKED_ON if force else UNSTARTED | {_S.CALLBACK_PENDING}
     moves = [move for move in halted(tx, [run], states, at) if force or not _works(run, move)]
@@ -59,7 +59,7 @@ def _works(run: RunNow, move: Moved) -> bool:
 def close(tx: Tx, run: RunNow, actor: Actor, at: int) -> list[int]:
     if run.status is RunStatus.CLOSED:
         return []
-    record_change(tx, at, actor, (EventType.RUN_CLOSED, f"run/{run.id}", {"from": run.status}))
+    record_change(tx, at, actor, (EventType.RUN_CLOSED, f"run/{run.id}", {"from": run.status} | why(actor)))
     run.move(RunStatus.CLOSED)
     run.reason = actor.reason or CLOSED
     if run.ended_at is None:

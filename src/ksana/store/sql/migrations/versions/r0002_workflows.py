@@ -124,6 +124,7 @@ def _workflow_runs() -> None:
         "ix_workflow_runs_parent", "workflow_runs", "parent_execution_id", "id", sparse_by="parent_execution_id"
     )
     create_index("ix_workflow_runs_workflow", "workflow_runs", "workflow_id", "status", "id")
-    create_index("ix_workflow_runs_of", "workflow_runs", "workflow_id", "id")
+    create_index("ix_workflow_runs_of", "workflow_runs", "workflow_key", "id")
+    create_index("ix_workflow_runs_of_status", "workflow_runs", "workflow_key", "status", "id")
     create_index("ix_workflow_runs_status", "workflow_runs", "status", "id")
     create_index("ix_workflow_runs_snapshot", "workflow_runs", "snapshot")
