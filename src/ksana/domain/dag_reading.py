@@ -106,7 +106,7 @@ def _read_node(given: Mapping[str, Any], node_id: str, place: str) -> Node:
 def _node_id(value: Any, place: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidDag(place, "must be given, as a string")
-    fitting = all(character.isalnum() or character in "_-." for character in value)
+    fitting = all(character.isalnum() or character in "_-." for character in value) and value.strip(".")
     if not fitting or len(value) > MAX_NODE_ID:
         told = f"must be 1 to {MAX_NODE_ID} letters, digits, _ - or ."
         raise InvalidDag(place, told, node=value[:MAX_NODE_ID])

@@ -283,6 +283,9 @@ class Workflows(Protocol):
     async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
         """By id."""
 
+    async def known_run(self, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
+        """The run of this workflow that this id, or this idempotency key, has made before."""
+
     async def start_run(self, new: NewRun) -> StartedRun:
         """→ PENDING, its first nodes SCHEDULED; → QUEUED if its workflow is full and queues. A run id or idempotency key that is
         known gives the run that it made. NotFound, WorkflowDisabled, ConcurrencyLimit, IdTaken, InvalidInput."""

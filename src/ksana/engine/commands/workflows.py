@@ -126,6 +126,11 @@ class WorkflowCommands:
         """A run, now. NotFound, WorkflowDisabled, ConcurrencyLimit, InvalidInput, IdTaken; InvalidDag if a job that it names was
         switched off or changed since it was saved."""
         workflow = await self._store.workflow_by_key(key)
+        run_key = None if request.key is None else checked_key(request.key, field="runId")
+        # Whatever has become of the workflow: who asks again is told of the run that there is.
+        known = await self._store.known_run(workflow.id, run_key, request.idempotency_key)
+        if known is not None:
+            return StartedRun(known, created=False)
         if not workflow.enabled:
             raise WorkflowDisabled(key)
         schema = workflow.spec.dag.params_schema
@@ -137,8 +142,8 @@ class WorkflowCommands:
             trace_id=request.trace_id,
             actor=actor,
         )
-        if request.key is not None:
-            new = replace(new, key=checked_key(request.key, field="runId"))
+        if run_key is not None:
+            new = replace(new, key=run_key)
         started = await self._store.start_run(new)
         self._signals.work()
         return started

@@ -289,6 +289,9 @@ class SqlStore:
     async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
         return await self._read(lambda tx: flows.schedules_of_workflow(tx, workflow_id))
 
+    async def known_run(self, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
+        return await self._read(lambda tx: starting.known_run(tx, workflow_id, key, idempotency_key))
+
     async def start_run(self, new: w.NewRun) -> w.StartedRun:
         return await self.writer.submit(starting.start, new)
 

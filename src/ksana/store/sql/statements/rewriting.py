@@ -75,6 +75,8 @@ _SAY = update_by_id(
     ended_at="r.ended_at",
     updated_at=":at",
 )
+# Nobody claims a node whose helpers go on, and so nobody counts.
+_COUNT_ATTEMPT = update_by_id("executions", columns(id="int"), attempt="t.attempt + 1")
 _nodes, _runs = schema.executions.c, schema.workflow_runs.c
 
 
@@ -364,6 +366,7 @@ def _resume_items(tx: Tx, rewriting: Rewriting, row: Row[Any]) -> None:
     ]
     tx.run(WRITE_DECIDED, sorted(written), at=rewriting.at)
     _write_delegated(tx, row.id, Tally(len(left)), rewriting.at)
+    tx.run(_COUNT_ATTEMPT, [(row.id,)])
 
 
 def _resume_child(tx: Tx, rewriting: Rewriting, row: Row[Any], actor: Actor) -> None:
@@ -371,6 +374,7 @@ def _resume_child(tx: Tx, rewriting: Rewriting, row: Row[Any], actor: Actor) -> 
     newest = tx.core(wanted.order_by(_runs.id.desc()).limit(1))
     if newest and newest[0].status in RUN_REOPENABLE:
         _write_delegated(tx, row.id, Tally(1), rewriting.at)
+        tx.run(_COUNT_ATTEMPT, [(row.id,)])
         child = runs.lock(tx, [newest[0].id])[newest[0].id]
         again = {each.node_id for each in _rows(tx, child).values() if each.status in UNSUCCESSFUL}
         _rewrite(tx, Rewriting(child, rewriting.at, again=again), actor)

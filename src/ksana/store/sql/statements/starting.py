@@ -11,6 +11,7 @@ from ksana.domain.errors import ConcurrencyLimit, IdTaken, KsanaError, NotFound,
 from ksana.domain.events import EventType
 from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.domain.workflow import Overlap
+from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.sql import codec, schema
 from ksana.store.sql.codec_workflows import workflow_run
 from ksana.store.sql.rows import columns, to_json
@@ -87,30 +88,38 @@ def _start(tx: Tx, new: NewRun, found: admission.Workflows) -> StartedRun | Ksan
     queued = make_room(tx, new, found)
     (run_id,) = create(tx, [Beginning(new, queued)])
     if new.idempotency_key is not None:
-        idempotency.remember(tx, [(_scope(new), new.idempotency_key.strip(), run_id)])
+        idempotency.remember(tx, [(_scope(new.workflow_id), new.idempotency_key.strip(), run_id)])
     return StartedRun(_read(tx, run_id), created=True)
 
 
 def _known(tx: Tx, new: NewRun) -> StartedRun | KsanaError | None:
     """The run that this id or this idempotency key has made before."""
-    if new.idempotency_key is not None:
-        wrong = idempotency.refusal(new.idempotency_key)
-        if wrong is not None:
-            return wrong
-        name = (_scope(new), new.idempotency_key.strip())
-        known = idempotency.known(tx, [name])
-        if name in known:
-            return StartedRun(_read(tx, known[name]), created=False)
-    rows = tx.core(select(schema.workflow_runs).where(_runs.public_id == new.key))
-    if not rows:
-        return None
-    if rows[0].workflow_id != new.workflow_id:
-        return IdTaken("run", new.key)
-    return StartedRun(workflow_run(rows[0]), created=False)
+    wrong = None if new.idempotency_key is None else idempotency.refusal(new.idempotency_key)
+    if wrong is not None:
+        return wrong
+    known = known_run(tx, new.workflow_id, new.key, new.idempotency_key)
+    if known is not None:
+        return StartedRun(known, created=False)
+    taken = tx.core(select(_runs.id).where(_runs.public_id == new.key))
+    return IdTaken("run", new.key) if taken else None
 
 
-def _scope(new: NewRun) -> str:
-    return f"workflow/{new.workflow_id}"
+def known_run(tx: Tx, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
+    """Of this workflow; what another made with that id is not told of."""
+    if key is not None:
+        rows = tx.core(select(schema.workflow_runs).where(_runs.public_id == key, _runs.workflow_id == workflow_id))
+        if rows:
+            return workflow_run(rows[0])
+    if idempotency_key is not None:
+        name = (_scope(workflow_id), idempotency_key.strip())
+        made = idempotency.known(tx, [name]).get(name)
+        found = tx.core(select(schema.workflow_runs).where(_runs.id == made)) if made is not None else []
+        return workflow_run(found[0]) if found else None
+    return None
+
+
+def _scope(workflow_id: int) -> str:
+    return f"workflow/{workflow_id}"
 
 
 def refusal(new: NewRun, found: admission.Workflows) -> KsanaError | None:
@@ -211,5 +220,5 @@ def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
         )
 
 
-def _read(tx: Tx, run_id: int) -> Any:
+def _read(tx: Tx, run_id: int) -> WorkflowRun:
     return workflow_run(tx.core(select(schema.workflow_runs).where(_runs.id == run_id))[0])
