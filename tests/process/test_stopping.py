@@ -16,6 +16,7 @@ from ksana.bootstrap import Instance
 from ksana.cli import process
 from ksana.domain.errors import StoreUnavailable
 from ksana.engine.clock import SystemClock
+from ksana.engine.commands import NodeDefaults, Resolver, WorkflowCommands
 from ksana.engine.engine import Engine
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.signals import Signals
@@ -78,9 +79,10 @@ def instance_of(store: QuietStore, work: Work) -> Instance:
     """An instance whose engine is `work`."""
     metrics, settings = Metrics(), load().settings
     measures = Measures(metrics.registry, MeasureOptions())
-    executors = Executors([], plugins=[])
-    engine = cast("Engine", work)
-    return Instance(settings, cast("Store", store), SystemClock(), metrics, executors, Signals(), measures, engine)
+    executors, clock, signals = Executors([], plugins=[]), SystemClock(), Signals()
+    engine, kept = cast("Engine", work), cast("Store", store)
+    workflows = WorkflowCommands(kept, clock, Resolver(kept, executors, NodeDefaults()), signals)
+    return Instance(settings, kept, clock, metrics, executors, signals, measures, workflows, engine)
 
 
 class Running:

@@ -1,6 +1,5 @@
 """`ksana serve`."""
 
-import ipaddress
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -8,6 +7,7 @@ from cyclopts import Parameter
 from ksana.cli.options import DEFAULTS, Options, setting_flag
 from ksana.domain.errors import InvalidSetting
 from ksana.settings import Loaded
+from ksana.settings.values import is_loopback
 from ksana.telemetry import configure_logging, log
 
 
@@ -37,11 +37,3 @@ def refuse_open_address(loaded: Loaded, *, insecure: bool) -> None:
         told = f"{host} can be reached from other machines, and Ksana has no authentication yet: whoever reaches it can run"
         way_out = "anything. Use 127.0.0.1, or --insecure if the network is closed or a proxy checks who calls"
         raise InvalidSetting("server.host", f"{told} {way_out}", source=loaded.sources["server.host"])
-
-
-def is_loopback(host: str) -> bool:
-    """Only what is certain: another name may resolve to anything, at any time."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

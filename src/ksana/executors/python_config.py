@@ -6,10 +6,15 @@ from typing import Any
 from ksana.domain.errors import InvalidInput
 from ksana.executors.python_functions import Functions
 from ksana.executors.shell_env import VARIABLES
-from ksana.executors.templates import check_template, is_template, render_value
+from ksana.executors.templates import (
+    MAX_DOCUMENT_TEMPLATES,
+    DocumentTooLarge,
+    check_template,
+    is_template,
+    map_strings,
+    rendered_document,
+)
 
-MAX_DEPTH = 64
-MAX_TEMPLATES = 200
 _KEYS = ("function", "params")
 
 
@@ -25,17 +30,24 @@ def checked_config(config: Mapping[str, Any], functions: Functions) -> dict[str,
     if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
         raise InvalidInput("params", "must be an object of names and values")
     checked = {name: _Checking(f"params.{name}") for name in params}
-    plain = {name: _mapped(value, checked[name], f"params.{name}") for name, value in params.items()}
+    plain = {name: _checked(value, checked[name], f"params.{name}") for name, value in params.items()}
     unknown_yet = {name for name, checking in checked.items() if checking.templates}
-    if sum(checking.templates for checking in checked.values()) > MAX_TEMPLATES:
-        raise InvalidInput("params", f"have more than {MAX_TEMPLATES} templates")
+    if sum(checking.templates for checking in checked.values()) > MAX_DOCUMENT_TEMPLATES:
+        raise InvalidInput("params", f"have more than {MAX_DOCUMENT_TEMPLATES} templates")
     known.signature.converted(plain, unknown_yet=unknown_yet)
     return {"function": known.function.name, "params": plain}
 
 
 def filled_params(params: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters with their templates filled in; one that is a placeholder alone keeps its value's type. TemplateFailed."""
-    return {name: _mapped(value, lambda text: render_value(text, variables), name) for name, value in params.items()}
+    return {name: rendered_document(value, variables) for name, value in params.items()}
+
+
+def _checked(value: Any, change: Callable[[str], str], field: str) -> Any:
+    try:
+        return map_strings(value, change)
+    except DocumentTooLarge as error:
+        raise InvalidInput(field, str(error)) from error
 
 
 class _Checking:
@@ -49,16 +61,3 @@ class _Checking:
         check_template(text, field=self._field, names=VARIABLES)
         self.templates += is_template(text)
         return text
-
-
-def _mapped(value: Any, change: Callable[[str], Any], field: str, depth: int = 0) -> Any:
-    """A copy, each of whose strings has been changed; keys stay as they are."""
-    if depth > MAX_DEPTH:
-        raise InvalidInput(field, f"is nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {str(name): _mapped(item, change, field, depth + 1) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_mapped(item, change, field, depth + 1) for item in value]
-    return value

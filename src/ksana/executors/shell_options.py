@@ -1,7 +1,6 @@
 """How all commands are run, whatever a job says: from the server's settings, never from the API."""
 
 import grp
-import ipaddress
 import os
 import pwd
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import timedelta
 from ksana.domain.errors import InvalidSetting
 from ksana.executors.shell_process import Account
 from ksana.settings.table import ExecutorSettings, Settings
+from ksana.settings.values import is_loopback
 
 OFF_BEYOND_LOOPBACK = (
     "shell jobs are switched off here, because this server can be reached from other machines:"
@@ -51,17 +51,9 @@ def shell_options(settings: Settings) -> ShellOptions:
 
 
 def _refusal(mode: str, host: str) -> str | None:
-    if mode == "on" or (mode == "auto" and _is_loopback(host)):
+    if mode == "on" or (mode == "auto" and is_loopback(host)):
         return None
     return OFF if mode == "off" else OFF_BEYOND_LOOPBACK
-
-
-def _is_loopback(host: str) -> bool:
-    """Only what is certain: another name may resolve to anything, at any time."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _limits(executor: ExecutorSettings) -> dict[str, int]:

@@ -5,7 +5,6 @@ says, and `also` lists other spellings in the file: those of the documents whose
 """
 # ruff: noqa: RUF009 - `setting` is a field specifier, as `dataclasses.field` is: nothing mutable is shared
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from ksana.domain.errors import InvalidInput
 from ksana.settings.declare import Setting, rows, setting
 from ksana.settings.urls import DATABASE_URL, GO_DSN, HTTP_URL, REDIS_URL
 from ksana.settings.values import (
+    ACCOUNT,
     DIRECTORY,
     HOST,
     HOSTS,
@@ -26,33 +25,11 @@ from ksana.settings.values import (
     Parser,
     choice,
     duration,
-    quoted,
     whole,
+    words,
 )
 
 _SECOND = timedelta(seconds=1)
-
-
-def _words(kind: str, pattern: str) -> Parser[tuple[str, ...]]:
-    """A list, also as one text with commas, each item of which matches the pattern."""
-
-    def parse(value: object, field: str) -> tuple[str, ...]:
-        parts = value.split(",") if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-            raise InvalidInput(field, f"must be a {kind}, not {quoted(value)}")
-        words = tuple(part.strip() for part in parts if part.strip())
-        for word in words:
-            if not re.fullmatch(pattern, word):
-                raise InvalidInput(field, f"{quoted(word)} cannot be in a {kind}")
-        return words
-
-    return Parser(kind, parse)
-
-
-def _account(value: object, field: str) -> str:
-    if not re.fullmatch(r"([a-z_][a-z0-9_.-]{0,31})?", str(value).strip()):
-        raise InvalidInput(field, f"must be the name of a user, not {quoted(value)}")
-    return str(value).strip()
 
 
 _BYTES = whole(0, 1 << 48)
@@ -223,16 +200,16 @@ class ExecutorSettings:
         "Whether `shell` jobs run: `auto` while `server.host` is loopback, which nobody else can reach.",
     )
     shell_allow: tuple[str, ...] = setting(
-        _words("list of commands", r"[^\0]{1,1000}"),
+        words("list of commands", r"[^\0]{1,1000}"),
         (),
         "The only commands that `shell` jobs may run; then `cmd` must be a list, whose first item is one of them. None: all.",
     )
     shell_directories: tuple[str, ...] = setting(
-        _words("list of directories, each its whole path", r"/[^\0]{0,1000}"),
+        words("list of directories, each its whole path", r"/[^\0]{0,1000}"),
         (),
         "Where, or below which, the `cwd` of a `shell` job may be. Without one, each attempt has a new directory of its own.",
     )
-    shell_user: str = setting(Parser("user name", _account), "", "User that commands run as; Ksana must then be root.")
+    shell_user: str = setting(ACCOUNT, "", "User that commands run as; Ksana must then be root.")
     shell_cpu: timedelta = setting(duration(), timedelta(0), "Most processor time of a command; 0 is no limit.")
     shell_memory: int = setting(_BYTES, 0, "Most bytes of address space of each process of a command; 0 is no limit.")
     shell_file_size: int = setting(_BYTES, 0, "Most bytes of a file that a command writes; 0 is no limit.")
@@ -240,17 +217,17 @@ class ExecutorSettings:
         whole(0, 1_000_000), 0, "Most processes that the user of commands may have in all; 0 is no limit."
     )
     child_env: tuple[str, ...] = setting(
-        _words("list of variables, none of `KSANA_…`", r"(?!KSANA_)[A-Za-z_][A-Za-z0-9_]*"),
+        words("list of variables, none of `KSANA_…`", r"(?!KSANA_)[A-Za-z_][A-Za-z0-9_]*"),
         (),
         "Variables of this server that commands and Python functions get, besides `PATH`, `HOME`, `LANG`, `LC_…` and `TZ`.",
     )
     python_modules: tuple[str, ...] = setting(
-        _words("list of modules", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
+        words("list of modules", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
         (),
         "Modules with the functions that `python` jobs may name.",
     )
     python_path: tuple[str, ...] = setting(
-        _words("list of directories, each its whole path", r"/[^\0]{0,1000}"),
+        words("list of directories, each its whole path", r"/[^\0]{0,1000}"),
         (),
         "Where these modules are looked for, after what is installed.",
     )

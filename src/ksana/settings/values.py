@@ -1,5 +1,6 @@
 """What a setting's value may be: each parser makes a value of what somebody wrote, or says what is wrong with it."""
 
+import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -137,3 +138,36 @@ HOST = Parser("address or host name", _host)
 HOSTS = Parser("list of host names", _hosts)
 TARGETS = Parser("list of host names, addresses and networks", _targets)
 NAMESPACE = Parser("name", _namespace)
+
+
+def words(kind: str, pattern: str) -> Parser[tuple[str, ...]]:
+    """A list, also as one text with commas, each item of which matches the pattern."""
+
+    def parse(value: object, field: str) -> tuple[str, ...]:
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise InvalidInput(field, f"must be a {kind}, not {quoted(value)}")
+        words = tuple(part.strip() for part in parts if part.strip())
+        for word in words:
+            if not re.fullmatch(pattern, word):
+                raise InvalidInput(field, f"{quoted(word)} cannot be in a {kind}")
+        return words
+
+    return Parser(kind, parse)
+
+
+def _account(value: object, field: str) -> str:
+    if not re.fullmatch(r"([a-z_][a-z0-9_.-]{0,31})?", str(value).strip()):
+        raise InvalidInput(field, f"must be the name of a user, not {quoted(value)}")
+    return str(value).strip()
+
+
+ACCOUNT = Parser("user name", _account)
+
+
+def is_loopback(host: str) -> bool:
+    """Only what is certain: another name may resolve to anything, at any time."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
