@@ -6,7 +6,7 @@ Its expressions and templates see `params` (the run's), `nodes` (what the nodes 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -109,7 +109,8 @@ class Nodes:
         config = node.snapshot.spec.config
         params = rendered_document(config["params"], seen.variables)
         try:
-            return HandOver(await self._starter.child(config["workflowId"], params, node.depth + 1, now))
+            run = await self._starter.child(config["workflowId"], params, node.depth + 1, now)
+            return HandOver(replace(run, timeout=node.snapshot.node.timeout))
         except (StoreUnavailable, StoreFull):
             raise
         except KsanaError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ksana.domain.events import SYSTEM, Actor
@@ -65,7 +65,14 @@ class NewRun:
     idempotency_key: str | None = None
     trace_id: str | None = None
     depth: int = 0
+    timeout: timedelta | None = None
+    """Of the whole run, if shorter than its dag's own."""
     actor: Actor = SYSTEM
+
+    @property
+    def deadline(self) -> datetime | None:
+        limits = [each for each in (self.timeout, self.snapshot.dag.timeout) if each is not None]
+        return self.at + min(limits) if limits else None
 
 
 @dataclass(frozen=True, slots=True)

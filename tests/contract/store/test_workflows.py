@@ -275,6 +275,29 @@ async def test_stopping_stops_the_child_too(flow: Flow) -> None:
     assert (await flow.reread(run)).status is RunStatus.STOPPED
 
 
+async def test_the_time_of_a_node_is_that_of_the_run_that_works_for_it(flow: Flow) -> None:
+    inner = await flow.define([{"id": "x", "type": "wait", "cfg": {}}], name="inner")
+    sub = {"id": "sub", "type": "workflow", "cfg": {"workflowId": inner.key}, "timeout": "5s"}
+    run = await flow.run([sub])
+    await flow.simulation.advance(6 * SECOND)
+    failed = (await flow.node(run, "sub")).execution
+    assert failed.status is ExecutionStatus.FAILED
+    assert "took longer" in (failed.error or "")
+
+
+async def test_cancelling_a_node_with_helpers_ends_them(flow: Flow) -> None:
+    flow.hold()
+    inner = await flow.define([node("x")], name="inner")
+    sub = {"id": "sub", "type": "workflow", "cfg": {"workflowId": inner.key}}
+    run = await flow.run([sub, node("each", forEach=[1, 2])])
+    child = (await flow.node(run, "sub")).child_run or ""
+    for key in ("sub", "each"):
+        await flow.simulation.runs.cancel((await flow.node(run, key)).execution.id, ANNA)
+    assert (await flow.reread(child)).status is RunStatus.CLOSED
+    assert set((await flow.statuses(run)).values()) == {"STOPPED"}
+    assert (await flow.reread(run)).status is RunStatus.STOPPED
+
+
 async def test_workflows_must_not_run_in_circles(flow: Flow) -> None:
     first = await flow.define([node("x")], name="first")
     second = await flow.define([{"id": "s", "type": "workflow", "cfg": {"workflowId": first.key}}], name="second")

@@ -75,7 +75,7 @@ def test_a_template_is_checked_as_one_and_its_value_when_it_is_known(python: Pyt
 
 
 def test_too_many_templates_and_too_deep_parameters_are_refused(python: PythonExecutor) -> None:
-    with pytest.raises(InvalidInput, match="params.x: has more than 200 strings with templates"):
+    with pytest.raises(InvalidInput, match=r"params\.x: has more than 200 strings with templates"):
         python.check({"function": "anything", "params": {"x": ["{{ attempt }}"] * 201}})
     deep: Any = []
     for _ in range(70):

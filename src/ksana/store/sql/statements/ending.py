@@ -11,6 +11,7 @@ from ksana.domain.states import ACTIVE, AttemptStatus, ExecutionMove, ExecutionS
 from ksana.store.sql import codec
 from ksana.store.sql.statements.journal import record_change
 from ksana.store.sql.statements.settling import Moved, apply_moves, end_attempt, lock_one, read_one
+from ksana.store.sql.statements.stopping import drop_helpers
 from ksana.store.sql.tx import Tx
 
 CANCEL = ExecutionMove(ACTIVE, ExecutionStatus.CANCELED)
@@ -35,6 +36,7 @@ def _cancel(tx: Tx, wanted: Cancellation) -> Execution | KsanaError:
         at = to_micros(wanted.now)
         end_attempt(tx, row, AttemptStatus.CANCELED, at, "canceled")
         apply_moves(tx, [Moved(row, CANCEL.target, at, error=row.error, reason=wanted.actor.reason)])
+        drop_helpers(tx, row, wanted.actor, at)
         happening = (EventType.EXECUTION_CANCELED, f"execution/{row.id}", {"from": row.status})
         record_change(tx, at, wanted.actor, happening)
     return codec.execution(read_one(tx, row.id))

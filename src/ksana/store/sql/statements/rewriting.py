@@ -150,7 +150,7 @@ def complete(tx: Tx, run: RunNow, wanted: Complete) -> list[int]:
     if wanted.checkpoint is not None:
         tx.run(_SAY, [(row.id, row.status, None, to_json(wanted.checkpoint), None, None)], at=at)
     apply_moves(tx, [Moved(row, _S.SUCCESS, at, output=wanted.artifact, reason=COMPLETED_BY_HAND)])
-    return broken_off + _drop_helpers(tx, row, wanted.actor, at)
+    return broken_off + stopping.drop_helpers(tx, row, wanted.actor, at)
 
 
 def skip(tx: Tx, run: RunNow, wanted: SkipNode) -> None:
@@ -187,18 +187,6 @@ def _node(tx: Tx, run: RunNow, node_id: str) -> Row[Any]:
 
 def _shown(row: Row[Any]) -> str:
     return JOBCHAIN_NODE_NAMES[ExecutionStatus(row.status)]
-
-
-def _drop_helpers(tx: Tx, row: Row[Any], actor: Actor, at: int) -> list[int]:
-    """Items and runs that worked for a node which needs them no more."""
-    if row.status != _S.DELEGATED:
-        return []
-    moves = [
-        Moved(item, _S.STOPPED, at, reason=COMPLETED_BY_HAND)
-        for item in tx.query(_ITEMS, parent_id=row.id)
-        if item.ended_at is None
-    ]
-    return stopping.break_off(tx, moves, at) + stopping.close_children(tx, row.id, actor, at)
 
 
 # One node, or one item ------------------------------------------------------------------------------------------------

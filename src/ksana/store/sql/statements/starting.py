@@ -169,7 +169,6 @@ def create(tx: Tx, beginnings: Sequence[Beginning]) -> list[int]:
 
 def _run_row(each: Beginning) -> tuple[Any, ...]:
     new, at = each.new, to_micros(each.new.at)
-    timeout = new.snapshot.dag.timeout
     return (
         new.key,
         new.workflow_id,
@@ -187,7 +186,7 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
         0,
         0,
         "concurrency_limit" if each.queued else None,
-        None if timeout is None else codec.micros(new.at + timeout),
+        codec.micros(new.deadline),
         at,
         at,
     )

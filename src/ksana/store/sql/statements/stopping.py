@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
@@ -24,6 +25,7 @@ _runs = schema.workflow_runs.c
 STOPPED_BY_HAND = "stopped"
 CLOSED = "closed"
 REPLACED = "replaced"
+NOT_NEEDED = "not_needed"
 WORKED_ON = frozenset({_S.RUNNING, _S.CALLBACK_PENDING})
 
 
@@ -76,6 +78,16 @@ def close(tx: Tx, run: RunNow, actor: Actor, at: int) -> list[int]:
 def close_children(tx: Tx, execution_id: int, actor: Actor, at: int) -> list[int]:
     """The runs that work for a node, when it needs them no more."""
     return [each for child in _runs_of(tx, [execution_id]) for each in close(tx, child, actor, at)]
+
+
+def drop_helpers(tx: Tx, row: Row[Any], actor: Actor, at: int) -> list[int]:
+    """Items and runs that worked for a node which needs them no more; those whose work is broken off."""
+    if row.status != _S.DELEGATED:
+        return []
+    nodes = schema.executions.c
+    items = tx.core(select(schema.executions).where(nodes.parent_id == row.id, nodes.ended_at.is_(None)))
+    moves = [Moved(item, _S.STOPPED, at, reason=NOT_NEEDED) for item in items]
+    return break_off(tx, moves, at) + close_children(tx, row.id, actor, at)
 
 
 def break_off(tx: Tx, moves: list[Moved], at: int) -> list[int]:
