@@ -245,7 +245,7 @@ class Advance:
         return frozenset(met)
 
     def _reach(self, node: str, standing: Standing) -> None:
-        self._reaching += [(each, standing) for each in self._graph.successors[node]]
+        self._reaching += [(each, standing) for each in self._graph.successors.get(node, ())]
 
     def _apply(self, node: str, standing: Standing) -> None:
         tally = self.tallies.get(node)
@@ -349,12 +349,12 @@ def undone_by(graph: Graph, nodes: Mapping[str, NodeNow], changed: Iterable[str]
 
 
 def stopped_before(graph: Graph, nodes: Mapping[str, NodeNow], wanted: Iterable[str]) -> frozenset[str]:
-    """The STOPPED nodes on which these hang: they must go on as well."""
+    """The nodes on which these hang and that were stopped before they began: they must go on as well."""
     found: set[str] = set()
     waiting = list(wanted)
     while waiting:
         for each in graph.dependencies[waiting.pop()]:
-            if each not in found and nodes[each].status is ExecutionStatus.STOPPED:
+            if each not in found and nodes[each].status is ExecutionStatus.STOPPED and nodes[each].attempt == 0:
                 found.add(each)
                 waiting.append(each)
     return frozenset(found)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from ksana.domain.clock import Clock
-from ksana.domain.errors import Conflict, KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.errors import Conflict, InvalidInput, KsanaError, StoreFull, StoreUnavailable
 from ksana.domain.execution import Claim, Claimed
 from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Cancelled, Deferred, Failed, Outcome, Succeeded, TimedOut
@@ -97,7 +97,11 @@ class Runner:
             outcome = prepared  # decided without any work
         executed()
         seconds = self._clock.monotonic() - began
-        result = await self._settled(claimed, outcome)
+        try:
+            result = await self._settled(claimed, outcome)
+        except InvalidInput as error:  # a result that no store can keep
+            outcome = Failed(f"its result cannot be kept: {error.reason}", retryable=False)
+            result = await self._settled(claimed, outcome)
         self._account(claimed, outcome, result, seconds)
         return result
 

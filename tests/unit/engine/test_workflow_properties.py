@@ -182,7 +182,7 @@ class Model:
         waiting = list(keys)
         while waiting:
             for each in self.nodes[waiting.pop()].needs:
-                if each not in keys and self.nodes[each].status == "STOPPED":
+                if each not in keys and self.nodes[each].status == "STOPPED" and not self.nodes[each].ran:
                     keys.add(each)
                     waiting.append(each)
         for key in keys | self._hanging_on(keys):

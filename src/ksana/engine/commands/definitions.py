@@ -27,6 +27,8 @@ from ksana.store.workflow_requests import References
 NAMES = frozenset({"params", "nodes"})
 _WORKFLOW_KEYS = ("workflowId", "params")
 KEPT = 64
+LARGEST = 6_000_000
+"""Bytes of a snapshot; a little less than what a row of the store may have."""
 
 
 class Checks(Protocol):
@@ -260,4 +262,6 @@ def _digest(dag: Dag, nodes: Mapping[str, SnapshotNode]) -> str:
     places = {spec_id: place for place, spec_id in enumerate(specs)}
     made: Sequence[Any] = [(places[id(each.spec)], each.job_id, each.job_key) for each in nodes.values()]
     document = orjson.dumps([dag.document, list(specs.values()), made], default=str, option=orjson.OPT_SORT_KEYS)
+    if len(document) > LARGEST:
+        raise InvalidDag("dag", f"is larger than {LARGEST} bytes, with the jobs that it names")
     return sha256(document).hexdigest()

@@ -15,7 +15,7 @@ from ksana.domain.states import RunStatus
 from ksana.domain.workflow import Snapshot, SnapshotNode, Workflow, WorkflowSpec, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
 from ksana.store.sql import codec
-from ksana.store.sql.rows import to_json
+from ksana.store.sql.rows import fitting_row, to_json
 
 KEPT_SNAPSHOTS = 256
 KEPT_NODES = 100_000
@@ -23,7 +23,9 @@ KEPT_NODES = 100_000
 
 def definition_json(spec: WorkflowSpec) -> str:
     """What a version of a workflow is; its dag as it was given."""
-    return to_json({"name": spec.name, "description": spec.description, "dag": spec.dag.document}) or ""
+    written = to_json({"name": spec.name, "description": spec.description, "dag": spec.dag.document}) or ""
+    fitting_row(written.encode())
+    return written
 
 
 def workflow_spec(document: str) -> WorkflowSpec:
@@ -109,7 +111,10 @@ def snapshot_json(snapshot: Snapshot) -> str:
         made = snapshot.nodes[node.id]
         place = specs.setdefault(codec.job_spec_json(made.spec), len(specs))
         nodes.append((place, made.job_id, made.job_key, made.needs))
-    return to_json({"dag": snapshot.dag.document, "specs": list(specs), "nodes": nodes}) or ""
+    written = [orjson.Fragment(each) for each in specs]
+    document = to_json({"dag": snapshot.dag.document, "specs": written, "nodes": nodes}) or ""
+    fitting_row(document.encode())
+    return document
 
 
 def digest_of(document: str) -> str:
@@ -119,7 +124,7 @@ def digest_of(document: str) -> str:
 def read_snapshot(digest: str, document: str) -> Snapshot:
     fields = orjson.loads(document)
     dag = read_dag(fields["dag"])
-    specs = [codec.job_spec(each) for each in fields["specs"]]
+    specs = [codec.job_spec(orjson.dumps(each).decode()) for each in fields["specs"]]
     nodes = {
         node.id: SnapshotNode(node, specs[place], job_id, job_key, tuple(needs))
         for node, (place, job_id, job_key, needs) in zip(dag.nodes, fields["nodes"], strict=True)

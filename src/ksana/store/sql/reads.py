@@ -160,7 +160,7 @@ def due_schedules(tx: Tx, until: datetime, limit: int) -> DueSchedules:
 
 
 def next_fire_at(tx: Tx) -> datetime | None:
-    earliest = tx.core(select(func.min(_schedules.next_fire_at)))[0][0]
+    earliest = tx.core(select(func.min(_schedules.next_fire_at)).where(_schedules.next_fire_at.is_not(None)))[0][0]
     return None if earliest is None else from_micros(earliest)
 
 
@@ -193,7 +193,7 @@ def next_ready_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
 
 
 def next_deadline_at(tx: Tx) -> datetime | None:
-    earliest = tx.core(select(func.min(_executions.deadline_at)))[0][0]
+    earliest = tx.core(select(func.min(_executions.deadline_at)).where(_executions.deadline_at.is_not(None)))[0][0]
     return None if earliest is None else from_micros(earliest)
 
 

@@ -176,7 +176,7 @@ def artifacts(tx: Tx, run_id: int, node_ids: Sequence[str]) -> dict[str, Ended]:
 
 
 def next_run_deadline_at(tx: Tx) -> datetime | None:
-    earliest = tx.core(select(func.min(_runs.deadline_at)))[0][0]
+    earliest = tx.core(select(func.min(_runs.deadline_at)).where(_runs.deadline_at.is_not(None)))[0][0]
     return None if earliest is None else from_micros(earliest)
 
 

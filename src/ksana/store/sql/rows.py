@@ -17,6 +17,9 @@ from ksana.store.sql.dialects.base import Dialect
 MAX_CHUNK_BYTES = 4_000_000
 """MySQL's default packet limit is 16 MB; a row more than this large travels alone."""
 
+MAX_ROW_BYTES = 7_000_000
+"""Half of what MySQL takes in one packet by default, since every quote in it is escaped; more is refused, not tried."""
+
 MAX_TEXT_LENGTH = 16_000
 """Characters of at most four bytes each."""
 
@@ -68,7 +71,7 @@ def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
     parts: list[bytes] = []
     size = 0
     for row in rows:
-        part = orjson.dumps(row)
+        part = fitting_row(orjson.dumps(row))
         if parts and size + len(part) > MAX_CHUNK_BYTES:
             yield _joined(parts), len(parts)
             parts, size = [], 0
@@ -76,6 +79,13 @@ def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
         size += len(part)
     if parts:
         yield _joined(parts), len(parts)
+
+
+def fitting_row(part: bytes) -> bytes:
+    """InvalidInput if no database should be asked to take it."""
+    if len(part) > MAX_ROW_BYTES:
+        raise InvalidInput("json", f"is too large to be kept: {len(part)} bytes, and at most {MAX_ROW_BYTES} are")
+    return part
 
 
 def _joined(parts: list[bytes]) -> str:

@@ -22,7 +22,7 @@ class Dialect(ABC):
     name: ClassVar[str]
     marks: ClassVar[dict[str, str]]
     """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
-    {by_id}, {by_ready}, {by_node} and {by_job_status} (the index by which it is to be read), and for
+    {by_id}, {by_ready}, {by_node}, {by_owner} and {by_job_status} (the index by which it is to be read), and for
     {status}, a state that no index is to be searched by, in a statement."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""

@@ -32,6 +32,7 @@ class MysqlDialect(ServerDialect):
         "by_job_status": "FORCE INDEX (ix_executions_job_status)",
         "by_node": "FORCE INDEX (ix_executions_node)",
         "status": "t.status",
+        "by_owner": "FORCE INDEX (ix_executions_owner)",
         "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
     }
 

@@ -29,6 +29,7 @@ class PostgresqlDialect(ServerDialect):
         "by_ready": "",
         "by_job_status": "",
         "by_node": "",
+        "by_owner": "",
         # No index has it in this form: rows are found by what is asked for beside it.
         "status": "(t.status || '')",
         "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",

@@ -35,6 +35,7 @@ class SqliteDialect(Dialect):
         # Else the planner may take the states first, and go through all of a run's waiting nodes for each that is asked for.
         "by_node": "INDEXED BY ix_executions_node",
         "status": "t.status",
+        "by_owner": "INDEXED BY ix_executions_owner",
         "now": ":clock",
     }
 

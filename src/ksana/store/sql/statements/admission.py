@@ -20,7 +20,14 @@ _WORKFLOWS = Statement(
 )
 # Whoever lets a run in and whoever ends one take turns: two must not both find the last place.
 _LOCK_LIMITED = Statement(
-    "SELECT t.id FROM {rows} {join} workflows t {by_id} ON t.id = r.id ORDER BY t.id {for_update}", _IDS
+    "SELECT t.id, t.public_id, t.enabled, t.deleted_at, t.max_active_runs, t.overlap"
+    " FROM {rows} {join} workflows t {by_id} ON t.id = r.id ORDER BY t.id {for_update}",
+    _IDS,
+)
+_WITH_QUEUE = Statement(
+    "SELECT r.id FROM {rows} WHERE EXISTS (SELECT 1 FROM workflow_runs q"
+    f" WHERE q.workflow_id = r.id AND q.status = '{RunStatus.QUEUED}')",
+    _IDS,
 )
 _COUNTS = Statement(
     "SELECT t.workflow_id, count(*) AS active FROM {rows} {join} workflow_runs t"
@@ -64,21 +71,24 @@ def workflows(tx: Tx, workflow_ids: Iterable[int]) -> Workflows:
     bounded = [(row.id,) for row in rows.values() if limited(row)]
     if not bounded:
         return Workflows(rows)
-    tx.query(_LOCK_LIMITED, bounded)
+    # As they are now that nobody else can change them.
+    rows |= {row.id: row for row in tx.query(_LOCK_LIMITED, bounded)}
     pairs = [(workflow_id, status) for (workflow_id,) in bounded for status in sorted(RUN_ADMITTED)]
     return Workflows(rows, {row.workflow_id: row.active for row in tx.query(_COUNTS, pairs)})
 
 
-def let_in(tx: Tx, workflow_ids: Iterable[int], at: int, *, unlimited: bool = False) -> None:
-    """QUEUED → PENDING for as many of each workflow's oldest as it has places again. Only of a workflow that has just been
-    changed can runs be waiting though it has no limit (`unlimited`)."""
-    ids = set(workflow_ids)
-    found = workflows(tx, ids) if ids else Workflows({})
-    for row in found.rows.values():
-        if limited(row) or unlimited:
-            places = row.max_active_runs - found.active.get(row.id, 0) if limited(row) else MOST_AT_ONCE
-            waiting = tx.query(_OLDEST_QUEUED, workflow_id=row.id, places=places) if places > 0 else []
-            _admit(tx, [each.id for each in waiting], at)
+def let_in(tx: Tx, workflow_ids: Iterable[int], at: int) -> None:
+    """QUEUED → PENDING for as many of each workflow's oldest as it has places again."""
+    ids = sorted(set(workflow_ids))
+    if not ids:
+        return
+    # Locked first, looked at after: whoever is just about to queue a run has done so then.
+    found = workflows(tx, ids)
+    for waiting_for in tx.query(_WITH_QUEUE, [(each,) for each in ids]):
+        row = found.rows[waiting_for.id]
+        places = row.max_active_runs - found.active.get(row.id, 0) if limited(row) else MOST_AT_ONCE
+        waiting = tx.query(_OLDEST_QUEUED, workflow_id=row.id, places=places) if places > 0 else []
+        _admit(tx, [each.id for each in waiting], at)
 
 
 MOST_AT_ONCE = 10_000

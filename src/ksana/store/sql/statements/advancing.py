@@ -5,18 +5,18 @@ node of one run as for a thousand nodes of hundreds: the tallies of those that c
 together. `domain/dag.py` decides; here it is only asked, and written down.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row
 
 from ksana.domain.dag import Advance, Skip, Standing, Tally, standing_of
 from ksana.domain.events import EventType
-from ksana.domain.states import ExecutionMove, ExecutionStatus, RunStatus
-from ksana.domain.workflow import item_id
+from ksana.domain.states import ACTIVE, ExecutionMove, ExecutionStatus, RunStatus
+from ksana.domain.workflow import MAX_ITEMS
 from ksana.domain.workflow_run import FAIL_FAST
-from ksana.store.sql import codec, schema
+from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements.journal import Happening, record_events
 from ksana.store.sql.statements.runs import RunNow
@@ -56,6 +56,20 @@ _COUNT_ITEMS = update_by_id(
     failed_dependencies="r.failed_dependencies",
     skipped_dependencies="r.skipped_dependencies",
     updated_at=":at",
+)
+_GOING_ON = ACTIVE - {_S.PENDING}
+_IN_FLIGHT = Statement(
+    "SELECT t.parent_id, count(*) AS number FROM {rows} {join} executions t"
+    " ON t.parent_id = r.id AND t.status = r.status GROUP BY t.parent_id",
+    columns(id="int", status="key"),
+)
+_NEXT_ITEMS = Statement(
+    f"SELECT t.id FROM executions t WHERE t.parent_id = :parent_id AND t.status = '{_S.PENDING}' ORDER BY t.id LIMIT :places"
+)
+_OUTPUT_SIZES = Statement(
+    "SELECT t.parent_id, sum(length(t.output)) AS size FROM {rows} {join} executions t ON t.parent_id = r.id"
+    " GROUP BY t.parent_id",
+    columns(id="int"),
 )
 _OUTPUTS = Statement(
     "SELECT t.parent_id, t.output FROM {rows} {join} executions t ON t.parent_id = r.id ORDER BY t.parent_id, t.id",
@@ -214,7 +228,7 @@ def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int,
         return
     parents = {row.id: row for row in tx.query(_PARENTS, sorted({(each.row.parent_id,) for each in items}))}
     counts: list[tuple[int, int, int, int]] = []
-    freed: list[tuple[int, str]] = []
+    freed: dict[int, int | None] = {}
     done: list[tuple[Row[Any], int, int]] = []
     for parent in parents.values():
         if parent.status != _S.DELEGATED:
@@ -227,48 +241,64 @@ def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int,
         run = runs[parent.workflow_run_id]
         if open_ == 0:
             done.append((parent, failed, stopped))
-        elif run.going_on:
-            freed += _next_items(run, parent, open_)
+        elif run.going_on and (most := max_parallel(run, parent.node_id)) is not None:
+            freed[parent.id] = most
     if counts:
         tx.run(_COUNT_ITEMS, sorted(counts), at=at)
-    _start_items(tx, freed, at)
+    fill(tx, freed, at)
     follow.parents += _parent_ends(tx, done)
-
-
-def _next_items(run: RunNow, parent: Row[Any], open_: int) -> list[tuple[int, str]]:
-    """All items before the place `ended + maxParallel` may run; those that this moves past the place begin now."""
-    for_each = run.snapshot.nodes[parent.node_id].node.for_each
-    if for_each is None or for_each.max_parallel is None:
-        return []
-    total = item_count(parent)
-    first = total - parent.open_dependencies + for_each.max_parallel
-    last = total - open_ + for_each.max_parallel
-    return [(run.id, item_id(parent.node_id, index)) for index in range(first, min(last, total))]
 
 
 def item_count(parent: Row[Any]) -> int:
     return int((codec.from_json(parent.input) or {}).get("items", 0))
 
 
-def _start_items(tx: Tx, wanted: Sequence[tuple[int, str]], at: int) -> None:
-    if wanted:
-        waiting = tx.query(_PENDING, wanted)
-        rows = [decided_row(row.id, READY.target, Tally(0), at) for row in waiting]
-        if rows:
-            tx.run(WRITE_DECIDED, sorted(rows), at=at)
+def max_parallel(run: RunNow, node_id: str) -> int | None:
+    made = run.snapshot.nodes.get(node_id)
+    return None if made is None or made.node.for_each is None else made.node.for_each.max_parallel
+
+
+def fill(tx: Tx, parents: Mapping[int, int | None], at: int) -> None:
+    """PENDING → SCHEDULED for the first waiting items of each of these nodes, until as many go on as it says; None: all."""
+    pairs = [(parent_id, status) for parent_id in sorted(parents) for status in sorted(_GOING_ON)]
+    going_on = {row.parent_id: row.number for row in tx.query(_IN_FLIGHT, pairs)} if pairs else {}
+    rows: list[tuple[Any, ...]] = []
+    for parent_id, most in parents.items():
+        places = MAX_ITEMS if most is None else most - going_on.get(parent_id, 0)
+        waiting = tx.query(_NEXT_ITEMS, parent_id=parent_id, places=places) if places > 0 else []
+        rows += [decided_row(row.id, READY.target, Tally(0), at) for row in waiting]
+    if rows:
+        tx.run(WRITE_DECIDED, sorted(rows), at=at)
 
 
 def _parent_ends(tx: Tx, done: Sequence[tuple[Row[Any], int, int]]) -> list[ParentEnd]:
     if not done:
         return []
-    outputs: dict[int, list[Any]] = {parent.id: [] for parent, _, _ in done}
-    for row in tx.query(_OUTPUTS, sorted((parent.id,) for parent, _, _ in done)):
-        outputs[row.parent_id].append(codec.from_json(row.output))
+    outputs = outputs_of(tx, [parent.id for parent, _, _ in done])
     return [parent_end(parent, failed, stopped, outputs[parent.id]) for parent, failed, stopped in done]
 
 
-def parent_end(parent: Row[Any], failed: int, stopped: int, outputs: list[Any]) -> ParentEnd:
+def outputs_of(tx: Tx, parent_ids: Sequence[int]) -> dict[int, list[Any] | None]:
+    """What the items of each of these made, in order; None where it is too much to be put together."""
+    ids = sorted({(each,) for each in parent_ids})
+    sizes = {row.parent_id: row.size or 0 for row in tx.query(_OUTPUT_SIZES, ids)}
+    found: dict[int, list[Any] | None] = {each: [] if sizes.get(each, 0) <= MAX_GATHERED else None for (each,) in ids}
+    for row in tx.query(_OUTPUTS, [(each,) for each, outputs in found.items() if outputs is not None]):
+        gathered = found[row.parent_id]
+        if gathered is not None:
+            gathered.append(codec.from_json(row.output))
+    return found
+
+
+MAX_GATHERED = 4_000_000
+"""Characters of what items, or a run's last nodes, made, up to which it is put together."""
+TOO_MUCH = f"its items made more than {MAX_GATHERED} characters in all: too much for one artifact"
+
+
+def parent_end(parent: Row[Any], failed: int, stopped: int, outputs: list[Any] | None) -> ParentEnd:
     """What a node becomes whose items have ended; what they made is its artifact, in their order."""
+    if outputs is None:
+        return ParentEnd(parent, _S.FAILED, None, TOO_MUCH)
     if failed:
         error = f"{failed} of {len(outputs)} items failed"
         return ParentEnd(parent, _S.FAILED, outputs, error)
@@ -277,9 +307,21 @@ def parent_end(parent: Row[Any], failed: int, stopped: int, outputs: list[Any]) 
     return ParentEnd(parent, _S.SUCCESS, outputs)
 
 
-def results_of(tx: Tx, run: RunNow) -> dict[str, Any]:
-    """What a run made: the artifacts of the nodes that nothing depends on."""
-    last = [node for node, after in run.snapshot.graph.successors.items() if not after]
-    nodes = schema.executions.c
-    wanted = select(nodes.node_id, nodes.output).where(nodes.workflow_run_id == run.id, nodes.node_id.in_(last))
-    return {row.node_id: codec.from_json(row.output) for row in tx.core(wanted)}
+_SIZE = Statement(
+    "SELECT sum(length(t.output)) FROM {rows} {join} executions t {by_node}"
+    " ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id",
+    _NODES,
+)
+_MADE = Statement(
+    "SELECT t.node_id, t.output FROM {rows} {join} executions t {by_node}"
+    " ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id",
+    _NODES,
+)
+
+
+def results_of(tx: Tx, run: RunNow) -> dict[str, Any] | None:
+    """What a run made: the artifacts of the nodes that nothing depends on; None if that is too much to be put together."""
+    last = [(run.id, node) for node, after in run.snapshot.graph.successors.items() if not after]
+    if sum(row[0] or 0 for row in tx.query(_SIZE, last)) > MAX_GATHERED:
+        return None
+    return {row.node_id: codec.from_json(row.output) for row in tx.query(_MADE, last)}

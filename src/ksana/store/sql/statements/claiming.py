@@ -20,7 +20,7 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed, Execution
 from ksana.domain.job import ConcurrencyPolicy, Job
 from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus, RunStatus
-from ksana.domain.workflow import NodeClaim, Snapshot, node_of_item
+from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, node_of_item
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
@@ -29,6 +29,7 @@ from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
 
+GIVE_UP = ExecutionMove(CLAIMABLE, ExecutionStatus.FAILED)
 CLAIM = ExecutionMove(CLAIMABLE, ExecutionStatus.RUNNING)
 PARK = ExecutionMove(frozenset({ExecutionStatus.SCHEDULED}), ExecutionStatus.QUEUED)
 DROP = ExecutionMove(CLAIMABLE, ExecutionStatus.CANCELED)
@@ -107,6 +108,8 @@ def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[lis
         return [], []
     job_rows = {row.id: row for row in tx.query(_JOBS, _id_rows(row.job_id for row in ready if row.job_id is not None))}
     ready = _without_deleted(tx, ready, job_rows, wish)
+    flows = _flows(tx, ready)
+    ready = _without_unreadable(tx, ready, flows, wish)
     room = _room(tx, ready, job_rows)
     mine: list[Row[Any]] = []
     parked: list[int] = []
@@ -121,7 +124,7 @@ def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[lis
         tx.run(_PARK, _id_rows(parked), now=to_micros(wish.now))
     if mine:
         tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=to_micros(wish.now))
-    nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], wish)
+    nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish)
     return [_claimed(row, job_rows, nodes.get(row.id), wish) for row in mine], parked
 
 
@@ -133,29 +136,56 @@ def _claimed(row: Row[Any], jobs: dict[int, Row[Any]], node: NodeClaim | None, w
     return Claimed(_running(row, wish), job, node)
 
 
-def _nodes(tx: Tx, rows: list[Row[Any]], wish: Wish) -> dict[int, NodeClaim]:
+@dataclass(frozen=True, slots=True)
+class _Flows:
+    """The workflow runs of what is ready, and what they started with."""
+
+    runs: dict[int, Row[Any]]
+    snapshots: dict[str, Snapshot]
+
+    def made(self, row: Row[Any]) -> SnapshotNode | None:
+        """What a node is; None if nobody can read it any more."""
+        run = self.runs.get(row.workflow_run_id)
+        return None if run is None else self.snapshots[run.snapshot].nodes.get(node_of_item(row.node_id))
+
+
+def _flows(tx: Tx, ready: list[Row[Any]]) -> _Flows:
+    ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
+    found = {run.id: run for run in tx.query(_RUNS, _id_rows(ids))} if ids else {}
+    return _Flows(found, snapshots.read(tx, (run.snapshot for run in found.values())))
+
+
+def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: _Flows, wish: Wish) -> list[Row[Any]]:
+    """A node of which nobody can read what it is has failed; it must not keep the others from running."""
+    broken = {row.id for row in ready if row.workflow_run_id is not None and flows.made(row) is None}
+    error = "what its run started with cannot be read"
+    apply_moves(tx, [Moved(row, GIVE_UP.target, to_micros(wish.now), error=error) for row in ready if row.id in broken])
+    return [row for row in ready if row.id not in broken]
+
+
+def _nodes(tx: Tx, rows: list[Row[Any]], flows: _Flows, wish: Wish) -> dict[int, NodeClaim]:
     """What each of these nodes is by the run that it belongs to; those runs have begun now."""
-    if not rows:
-        return {}
-    found = {run.id: run for run in tx.query(_RUNS, _id_rows(row.workflow_run_id for row in rows))}
-    beginning = [run.id for run in found.values() if run.status == RunStatus.PENDING]
+    runs = {row.workflow_run_id: flows.runs[row.workflow_run_id] for row in rows}
+    beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING]
     if beginning:
         tx.run(_START_RUNS, _id_rows(beginning), now=to_micros(wish.now))
-    known = snapshots.read(tx, (run.snapshot for run in found.values()))
-    params = {run.id: codec.from_json(run.params) or {} for run in found.values()}
-    return {row.id: _node_claim(row, found[row.workflow_run_id], known, params) for row in rows}
+    params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
+    claims = ((row, flows.made(row)) for row in rows)
+    return {
+        row.id: _node_claim(row, made, runs[row.workflow_run_id], params[row.workflow_run_id])
+        for row, made in claims
+        if made is not None
+    }
 
 
-def _node_claim(
-    row: Row[Any], run: Row[Any], known: dict[str, Snapshot], params: dict[int, dict[str, Any]]
-) -> NodeClaim:
+def _node_claim(row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[str, Any]) -> NodeClaim:
     return NodeClaim(
         run_id=run.id,
         run_key=run.public_id,
         workflow_key=run.workflow_key,
         node_id=row.node_id,
-        snapshot=known[run.snapshot].nodes[node_of_item(row.node_id)],
-        params=params[run.id],
+        snapshot=made,
+        params=params,
         depth=run.depth,
         checkpoint=codec.from_json(row.checkpoint),
         is_item=row.parent_id is not None,

@@ -13,7 +13,7 @@ from ksana.domain.execution import Claim
 from ksana.domain.states import ExecutionStatus
 from ksana.domain.workflow import SnapshotNode, item_id
 from ksana.store.sql.rows import columns, to_json, update_by_id
-from ksana.store.sql.statements import admission, runs, starting
+from ksana.store.sql.statements import admission, rewriting, runs, starting
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import DELEGATE, STOP, Moved, apply_moves, lock_claims
 from ksana.store.sql.tx import Tx
@@ -48,23 +48,36 @@ class Handing:
 
 
 def spread(tx: Tx, spreadings: list[Spreading]) -> list[bool | KsanaError]:
-    held = runs.lock(tx, [each.claim.workflow_run_id for each in spreadings])
-    mine = lock_claims(tx, [each.claim for each in spreadings])
-    return [_spread(tx, each, mine.pop(each.claim, None), held) for each in spreadings]
+    # One at a time, each from what the ones before it have left.
+    return [_spread(tx, each) for each in spreadings]
 
 
-def _spread(tx: Tx, wanted: Spreading, row: Row[Any] | None, held: dict[int, RunNow]) -> bool:
-    if row is None:
+def _spread(tx: Tx, wanted: Spreading) -> bool:
+    row, run = _mine(tx, wanted.claim)
+    if row is None or run is None:
         return False
-    at, run = to_micros(wanted.at), held[row.workflow_run_id]
+    at = to_micros(wanted.at)
     if not run.going_on:
-        apply_moves(tx, [Moved(row, STOP.target, at, attempt=row.attempt - 1, reason=run.reason)])
+        _stop(tx, row, run, at)
+        return True
+    apply_moves(tx, [Moved(row, DELEGATE.target, at)])
+    if rewriting.resume_items(tx, run, row, at):
         return True
     made = run.snapshot.nodes[row.node_id]
     tx.insert_with_ids("executions", starting.NODE, list(_item_rows(row, made, wanted.items, at)))
     tx.run(_SET_COUNT, [(row.id, len(wanted.items), to_json({"items": len(wanted.items)}))])
-    apply_moves(tx, [Moved(row, DELEGATE.target, at)])
     return True
+
+
+def _mine(tx: Tx, claim: Claim) -> tuple[Row[Any] | None, RunNow | None]:
+    """The node, if it is still the claim's, and its run, both locked."""
+    held = runs.lock(tx, [claim.workflow_run_id])
+    row = lock_claims(tx, [claim]).get(claim)
+    return row, None if row is None else held[row.workflow_run_id]
+
+
+def _stop(tx: Tx, row: Row[Any], run: RunNow, at: int) -> None:
+    apply_moves(tx, [Moved(row, STOP.target, at, attempt=row.attempt - 1, reason=run.reason)])
 
 
 def _item_rows(row: Row[Any], made: SnapshotNode, items: Sequence[Any], at: int) -> Iterator[tuple[Any, ...]]:
@@ -93,24 +106,25 @@ def _item_rows(row: Row[Any], made: SnapshotNode, items: Sequence[Any], at: int)
 
 
 def hand_over(tx: Tx, handings: list[Handing]) -> list[bool | KsanaError]:
-    held = runs.lock(tx, [each.claim.workflow_run_id for each in handings])
-    mine = lock_claims(tx, [each.claim for each in handings])
-    return [_hand_over(tx, each, mine.pop(each.claim, None), held) for each in handings]
+    return [_hand_over(tx, each) for each in handings]
 
 
-def _hand_over(tx: Tx, wanted: Handing, row: Row[Any] | None, held: dict[int, RunNow]) -> bool | KsanaError:
-    if row is None:
+def _hand_over(tx: Tx, wanted: Handing) -> bool | KsanaError:
+    row, run = _mine(tx, wanted.claim)
+    if row is None or run is None:
         return False
-    at, run = to_micros(wanted.new.at), held[row.workflow_run_id]
+    at = to_micros(wanted.new.at)
     if not run.going_on:
-        apply_moves(tx, [Moved(row, STOP.target, at, attempt=row.attempt - 1, reason=run.reason)])
+        _stop(tx, row, run, at)
         return True
     found = admission.workflows(tx, [wanted.new.workflow_id])
     refused = starting.refusal(wanted.new, found)
     if refused is not None:
         return refused
+    apply_moves(tx, [Moved(row, DELEGATE.target, at)])
+    if rewriting.resume_child(tx, row, wanted.new.actor, at):
+        return True
+    tx.run(_SET_COUNT, [(row.id, 1, None)])
     queued = starting.make_room(tx, wanted.new, found)
     starting.create(tx, [starting.Beginning(wanted.new, queued, parent_execution_id=row.id)])
-    tx.run(_SET_COUNT, [(row.id, 1, None)])
-    apply_moves(tx, [Moved(row, DELEGATE.target, at)])
     return True

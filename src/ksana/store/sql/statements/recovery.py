@@ -17,6 +17,7 @@ from ksana.store.requests import Recovered
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements import runs
 from ksana.store.sql.statements.journal import record_events
+from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import Moved, apply_moves, attempt_row, record_attempts
 from ksana.store.sql.tx import Tx
 
@@ -32,7 +33,7 @@ _EXPIRED = Statement(
 _BURY = update_by_id("instances", columns(id="key"), status=f"'{InstanceStatus.DEAD}'")
 # Whoever is not known any more is dead too.
 _ORPHANS = Statement(
-    "SELECT t.* FROM executions t WHERE t.owner IS NOT NULL"
+    "SELECT t.* FROM executions t {by_owner} WHERE t.owner IS NOT NULL"
     f" AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id = t.owner AND i.status = '{InstanceStatus.ALIVE}')"
     " ORDER BY t.id LIMIT :most {skip_locked}"
 )
@@ -82,6 +83,10 @@ def _at_most_once(tx: Tx, orphans: list[Row[Any]]) -> set[int]:
     return {row.id for row in orphans if row.workflow_run_id is None and row.job_id in once} | {
         row.id
         for row in orphans
-        if row.workflow_run_id is not None
-        and held[row.workflow_run_id].snapshot.nodes[node_of_item(row.node_id)].spec.recovery is RecoveryRule.FAIL
+        if row.workflow_run_id is not None and _rule(held[row.workflow_run_id], row) is RecoveryRule.FAIL
     }
+
+
+def _rule(run: RunNow, row: Row[Any]) -> RecoveryRule:
+    made = run.snapshot.nodes.get(node_of_item(row.node_id))
+    return RecoveryRule.RETRY if made is None else made.spec.recovery

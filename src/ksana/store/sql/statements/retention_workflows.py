@@ -1,10 +1,11 @@
 """Retention of workflow runs: a run goes with its nodes, a portion of them at a time; then what no run started with any more."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import Row, exists, select, update
 
-from ksana.domain.states import RUN_TERMINAL
+from ksana.domain.states import RUN_TERMINAL, RunStatus
 from ksana.store.sql import schema
 from ksana.store.sql.statements.removing import remove, remove_told_of
 from ksana.store.sql.tx import Tx
@@ -21,9 +22,11 @@ class RemovedRuns:
 
 
 def remove_workflow_runs(tx: Tx, before: int, limit: int) -> RemovedRuns:
-    """Runs that ended before then, oldest first, as far as `limit` nodes go. One that works for a node goes after it."""
+    """Runs that ended before then, oldest first, as far as `limit` nodes go. One that works for a node is kept with it."""
     removed, left = 0, limit
     for run_id in _aged(tx, before, limit):
+        if not _begin_removing(tx, run_id, before):
+            continue  # somebody has just had it go on
         of_run = select(_nodes.id).where(_nodes.workflow_run_id == run_id).order_by(_nodes.id.desc()).limit(left)
         ids = [row.id for row in tx.core(of_run)]
         if ids:
@@ -40,16 +43,41 @@ def remove_workflow_runs(tx: Tx, before: int, limit: int) -> RemovedRuns:
     return RemovedRuns(removed, done=removed < limit)
 
 
+def _begin_removing(tx: Tx, run_id: int, before: int) -> bool:
+    """From now on nobody can have it go on: some of its nodes may be gone by then."""
+    wanted = select(_runs.status, _runs.ended_at).where(_runs.id == run_id).with_for_update()
+    found = tx.core(wanted)
+    if not found or found[0].status not in RUN_TERMINAL or (found[0].ended_at or before) >= before:
+        return False
+    if found[0].status != RunStatus.CLOSED:
+        tx.core_run(update(schema.workflow_runs).where(_runs.id == run_id).values(status=RunStatus.CLOSED.value))
+    return True
+
+
 def _aged(tx: Tx, before: int, limit: int) -> list[int]:
-    found: list[int] = []
-    delegator = exists().where(_nodes.id == _runs.parent_execution_id)
+    """The oldest of each final state; but not what works for a node of a run that is still kept."""
+    found: list[Row[Any]] = []
     for status in sorted(RUN_TERMINAL):
-        oldest = select(_runs.id, _runs.ended_at).where(_runs.status == status, ~delegator)
+        oldest = select(_runs.id, _runs.ended_at, _runs.parent_execution_id).where(_runs.status == status)
         rows = tx.core(oldest.order_by(_runs.id).limit(limit - len(found)))
-        found += [row.id for row in rows if row.ended_at is not None and row.ended_at < before]
+        found += [row for row in rows if row.ended_at is not None and row.ended_at < before]
         if len(found) >= limit:
             break
-    return found
+    parents = [row.parent_execution_id for row in found if row.parent_execution_id is not None]
+    kept = _kept(tx, parents, before)
+    return [row.id for row in found if row.parent_execution_id not in kept]
+
+
+def _kept(tx: Tx, execution_ids: list[int], before: int) -> set[int]:
+    """Those of these nodes whose run has not ended so long ago."""
+    if not execution_ids:
+        return set()
+    wanted = (
+        select(_nodes.id)
+        .join(schema.workflow_runs, _runs.id == _nodes.workflow_run_id)
+        .where(_nodes.id.in_(execution_ids), (_runs.ended_at.is_(None)) | (_runs.ended_at >= before))
+    )
+    return {row.id for row in tx.core(wanted)}
 
 
 def _remove_snapshots(tx: Tx, before: int) -> None:

@@ -45,10 +45,21 @@ from ksana.domain.states import (
     RunStatus,
 )
 from ksana.domain.workflow import node_of_item
-from ksana.store.sql import codec, schema
+from ksana.store.sql import schema
 from ksana.store.sql.rows import Statement, columns, to_json, update_by_id
 from ksana.store.sql.statements import admission, runs, stopping
-from ksana.store.sql.statements.advancing import FAILURES, STOPS, WRITE_DECIDED, decided_row, item_count, skip_told
+from ksana.store.sql.statements.advancing import (
+    FAILURES,
+    STOPS,
+    WRITE_DECIDED,
+    decided_row,
+    fill,
+    item_count,
+    max_parallel,
+    outputs_of,
+    parent_end,
+    skip_told,
+)
 from ksana.store.sql.statements.journal import Happening, record_change, record_events, why
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import Moved, apply_moves, delegators, end_attempt, lock_one
@@ -57,9 +68,10 @@ from ksana.store.workflow_requests import Complete, Reopen, SkipNode
 
 _S = ExecutionStatus
 COMPLETED_BY_HAND = "completed_by_hand"
+# Not locked: only those are written that have ended or wait, which nobody moves without having the run; a node that is locked
+# could be passed over by the one who would start it.
 _NODES = Statement(
-    "SELECT t.* FROM executions t {by_node} WHERE t.workflow_run_id = :run_id AND t.parent_id IS NULL"
-    " ORDER BY t.id {for_update}"
+    "SELECT t.* FROM executions t {by_node} WHERE t.workflow_run_id = :run_id AND t.parent_id IS NULL ORDER BY t.id"
 )
 _ITEMS = Statement("SELECT t.* FROM executions t WHERE t.parent_id = :parent_id ORDER BY t.id {for_update}")
 _SAID = columns(id="int", status="text", output="text", checkpoint="text", reason="text", ended_at="int")
@@ -75,6 +87,7 @@ _SAY = update_by_id(
     ended_at="r.ended_at",
     updated_at=":at",
 )
+_BEGIN_AGAIN = update_by_id("executions", columns(id="int"), started_at="NULL")
 # Nobody claims a node whose helpers go on, and so nobody counts.
 _COUNT_ATTEMPT = update_by_id("executions", columns(id="int"), attempt="t.attempt + 1")
 _nodes, _runs = schema.executions.c, schema.workflow_runs.c
@@ -199,14 +212,25 @@ def _ask_again(tx: Tx, rewriting: Rewriting, node_id: str) -> None:
     if row.parent_id is None:
         rewriting.again.add(node_id)
         return
-    tx.run(WRITE_DECIDED, [decided_row(row.id, _S.SCHEDULED, Tally(0), rewriting.at)], at=rewriting.at)
+    if not _parent_is_open(tx, row):
+        raise NodeNotRetryable(rewriting.run.row.public_id, node_id, _shown(row))
+    tx.run(WRITE_DECIDED, [decided_row(row.id, _S.PENDING, Tally(0), rewriting.at)], at=rewriting.at)
     _recount(tx, rewriting, node_of_item(node_id), row.parent_id)
+    fill(tx, {row.parent_id: max_parallel(rewriting.run, node_of_item(node_id))}, rewriting.at)
+
+
+def _parent_is_open(tx: Tx, item: Row[Any]) -> bool:
+    """Whether it still counts what becomes of an item: its node goes on, or has not succeeded."""
+    parent = tx.core(select(_nodes.status).where(_nodes.id == item.parent_id))
+    return bool(parent) and (parent[0].status == _S.DELEGATED or parent[0].status in UNSUCCESSFUL)
 
 
 def _say(tx: Tx, run: RunNow, row: Row[Any], said: Said, actor: Actor, at: int) -> None:
     """A node that had ended otherwise is what a person says. RunNotRunning while its run stops."""
     if run.status is RunStatus.STOPPING:
         raise RunNotRunning(run.row.public_id, run.status)
+    if row.parent_id is not None and not _parent_is_open(tx, row):
+        raise NodeNotCompletable(run.row.public_id, row.node_id, _shown(row))
     rewriting = Rewriting(run, at)
     if row.parent_id is None:
         rewriting.said[row.node_id] = said
@@ -227,8 +251,7 @@ def _recount(tx: Tx, rewriting: Rewriting, node_id: str, parent_id: int) -> None
         rewriting.delegated.add(node_id)
         _write_delegated(tx, parent_id, tally, rewriting.at)
     elif not failed and not stopped:
-        outputs = [codec.from_json(item.output) for item in items]
-        rewriting.said[node_id] = Said(_S.SUCCESS, COMPLETED_BY_HAND, outputs)
+        rewriting.said[node_id] = Said(_S.SUCCESS, COMPLETED_BY_HAND, outputs_of(tx, [parent_id])[parent_id])
 
 
 def _write_delegated(tx: Tx, execution_id: int, tally: Tally, at: int) -> None:
@@ -259,11 +282,10 @@ def _rewrite(tx: Tx, rewriting: Rewriting, actor: Actor, asked: Iterable[str] = 
     ended = run.end_if_done(at)
     runs.write(tx, [run], at)
     _resume_helpers(tx, rewriting, rows, evaluation, actor)
+    _reopen_delegator(tx, run, actor, at)
     if ended:
         admission.let_in(tx, [run.row.workflow_id], at)
         apply_moves(tx, delegators(tx, [run], at))
-    else:
-        _reopen_delegator(tx, run, actor, at)
 
 
 def _rows(tx: Tx, run: RunNow) -> dict[str, Row[Any]]:
@@ -299,6 +321,7 @@ def _write_decided(
         written.append(decided_row(rows[node].id, status, tally, rewriting.at, skip_))
     if written:
         tx.run(WRITE_DECIDED, sorted(written), at=rewriting.at)
+        tx.run(_BEGIN_AGAIN, sorted((rows[node].id,) for node in anew))
     told = [skip_told(rewriting.run.id, node, skip_) for node, skip_ in evaluation.skipped.items()]
     record_events(tx, rewriting.at, told)
 
@@ -334,38 +357,42 @@ def _resume_helpers(
         row = rows[node]
         if row.status == _S.PENDING or row.attempt == 0:
             continue
-        if item_count(row):
-            _resume_items(tx, rewriting, row)
-        else:
-            _resume_child(tx, rewriting, row, actor)
+        if resume_items(tx, rewriting.run, row, rewriting.at) or resume_child(tx, row, actor, rewriting.at):
+            tx.run(_COUNT_ATTEMPT, [(row.id,)])
 
 
-def _resume_items(tx: Tx, rewriting: Rewriting, row: Row[Any]) -> None:
+def resume_items(tx: Tx, run: RunNow, row: Row[Any], at: int) -> bool:
+    """Whether a node has items, of which those go on that have not succeeded. The list is worked out once: it stays."""
+    if not item_count(row):
+        return False
     items = tx.query(_ITEMS, parent_id=row.id)
-    left = [(index, item) for index, item in enumerate(items) if item.status in UNSUCCESSFUL]
+    left = [item.id for item in items if item.status in UNSUCCESSFUL]
     if not left:
-        return
-    for_each = rewriting.run.snapshot.nodes[row.node_id].node.for_each
-    parallel = len(items) if for_each is None or for_each.max_parallel is None else for_each.max_parallel
-    begun = len(items) - len(left) + parallel
-    written = [
-        decided_row(item.id, _S.SCHEDULED if index < begun else _S.PENDING, Tally(0), rewriting.at)
-        for index, item in left
-    ]
-    tx.run(WRITE_DECIDED, sorted(written), at=rewriting.at)
-    _write_delegated(tx, row.id, Tally(len(left)), rewriting.at)
-    tx.run(_COUNT_ATTEMPT, [(row.id,)])
+        _write_delegated(tx, row.id, Tally(0), at)
+        fresh = tx.core(select(schema.executions).where(_nodes.id == row.id))[0]
+        end = parent_end(fresh, 0, 0, outputs_of(tx, [row.id])[row.id])
+        apply_moves(tx, [Moved(fresh, end.target, at, output=end.output, error=end.error)])
+        return True
+    tx.run(WRITE_DECIDED, [decided_row(item_id, _S.PENDING, Tally(0), at) for item_id in left], at=at)
+    _write_delegated(tx, row.id, Tally(len(left)), at)
+    fill(tx, {row.id: max_parallel(run, row.node_id)}, at)
+    return True
 
 
-def _resume_child(tx: Tx, rewriting: Rewriting, row: Row[Any], actor: Actor) -> None:
+def resume_child(tx: Tx, row: Row[Any], actor: Actor, at: int) -> bool:
+    """Whether a node has a run of its own that can go on, or has succeeded meanwhile."""
     wanted = select(_runs.id, _runs.status).where(_runs.parent_execution_id == row.id)
     newest = tx.core(wanted.order_by(_runs.id.desc()).limit(1))
-    if newest and newest[0].status in RUN_REOPENABLE:
-        _write_delegated(tx, row.id, Tally(1), rewriting.at)
-        tx.run(_COUNT_ATTEMPT, [(row.id,)])
-        child = runs.lock(tx, [newest[0].id])[newest[0].id]
+    if not newest or newest[0].status not in RUN_REOPENABLE | {RunStatus.SUCCESS}:
+        return False
+    _write_delegated(tx, row.id, Tally(1), at)
+    child = runs.lock(tx, [newest[0].id])[newest[0].id]
+    if child.status is RunStatus.SUCCESS:
+        apply_moves(tx, delegators(tx, [child], at))
+    else:
         again = {each.node_id for each in _rows(tx, child).values() if each.status in UNSUCCESSFUL}
-        _rewrite(tx, Rewriting(child, rewriting.at, again=again), actor)
+        _rewrite(tx, Rewriting(child, at, again=again), actor)
+    return True
 
 
 def _reopen_delegator(tx: Tx, run: RunNow, actor: Actor, at: int) -> None:
@@ -378,4 +405,9 @@ def _reopen_delegator(tx: Tx, run: RunNow, actor: Actor, at: int) -> None:
     above = runs.lock(tx, [row.workflow_run_id])[row.workflow_run_id]
     _refuse_closed(above)
     _write_delegated(tx, row.id, Tally(1), at)
-    _rewrite(tx, Rewriting(above, at, delegated={row.node_id}), actor)
+    rewriting = Rewriting(above, at)
+    if row.parent_id is None:
+        rewriting.delegated.add(row.node_id)
+    elif _parent_is_open(tx, row):
+        _recount(tx, rewriting, node_of_item(row.node_id), row.parent_id)
+    _rewrite(tx, rewriting, actor)

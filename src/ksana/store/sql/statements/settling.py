@@ -1,7 +1,7 @@
 """Settling: an attempt ends, and its execution moves on. The fence is `lock_claims`, and nowhere else."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from ksana.domain.states import (
     CLAIMABLE,
     DEFERRED,
     HOLDS_SLOT,
+    RUN_ACTIVE,
     TERMINAL,
     UNSTARTED,
     AttemptStatus,
@@ -25,6 +26,7 @@ from ksana.domain.states import (
     ExecutionStatus,
     RunStatus,
 )
+from ksana.domain.workflow import WAIT, node_of_item
 from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, brief, columns, insert_rows, storable, to_json, update_by_id
@@ -49,7 +51,7 @@ STOP = ExecutionMove(ACTIVE, ExecutionStatus.STOPPED)
 
 _LOCK_CLAIMS = Statement(
     "SELECT t.id, r.epoch AS claimed_epoch, t.job_id, t.epoch, t.attempt, t.owner, t.attempt_started_at, t.planned_for,"
-    " t.created_at, t.trace_id, t.status, t.workflow_run_id, t.node_id, t.parent_id"
+    " t.created_at, t.trace_id, t.status, t.workflow_run_id, t.node_id, t.parent_id, t.input"
     " FROM {rows} {join} executions t {by_id} ON t.id = r.id"
     f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}' ORDER BY t.id {{for_update}}",
     columns(id="int", epoch="int"),
@@ -79,6 +81,11 @@ _ACTIVE_NODES = Statement(
     f" WHERE {{status}} IN ({status_list(ACTIVE)}) ORDER BY t.id {{for_update}}",
     columns(id="int"),
 )
+_RUNS_FOR = Statement(
+    "SELECT t.id FROM {rows} {join} workflow_runs t ON t.parent_execution_id = r.id ORDER BY t.id", columns(id="int")
+)
+WITH_ITS_NODE = "with_its_node"
+"""Why a run stops that works for a node of a run that stops."""
 _EXECUTIONS = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id ORDER BY t.id", columns(id="int")
 )
@@ -203,26 +210,75 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     runs.write(tx, concerned.values(), at)
     admission.let_in(tx, {run.row.workflow_id for run in follow.ended}, at)
     parents = [Moved(end.row, end.target, at, output=end.output, error=end.error) for end in follow.parents]
-    return [*halted(tx, follow.halted, UNSTARTED, at), *parents, *delegators(tx, follow.ended, at)]
+    return [*soft_stops(tx, follow.halted, at), *parents, *delegators(tx, follow.ended, at)]
 
 
 def _unless_stopping(move: Moved, concerned: dict[int, RunNow]) -> Moved:
-    """Nothing of a run that stops begins again."""
+    """Nothing of a run that stops begins again, or begins to wait."""
     run = concerned.get(move.row.workflow_run_id)
-    if run is None or run.going_on or move.target not in CLAIMABLE:
+    if run is None or run.going_on:
         return move
-    return replace(move, target=STOP.target, ready_at=None, reason=run.reason)
+    waits = move.target is ExecutionStatus.CALLBACK_PENDING and only_waits(run, move.row)
+    if not waits and move.target not in CLAIMABLE:
+        return move
+    return replace(move, target=STOP.target, ready_at=None, deadline_at=None, reason=run.reason)
 
 
-def halted(tx: Tx, stopping: Iterable[RunNow], states: frozenset[ExecutionStatus], at: int) -> list[Moved]:
-    """What of these runs is in one of these states, and so stops."""
-    reasons = {run.id: run.reason for run in stopping}
-    rows = tx.query(_ACTIVE_NODES, [(run_id,) for run_id in sorted(reasons)]) if reasons else []
-    return [
-        Moved(row, STOP.target, at, error=row.error, reason=reasons[row.workflow_run_id])
+def only_waits(run: RunNow, row: Row[Any]) -> bool:
+    """Whether nobody works for a node that waits: no target will report, only a person might."""
+    made = run.snapshot.nodes.get(node_of_item(row.node_id))
+    return made is not None and made.spec.type == WAIT
+
+
+def soft_stops(tx: Tx, stopping: Sequence[RunNow], at: int) -> list[Moved]:
+    """What of these runs ends because they stop: whatever nobody works on, also in the runs that work for their nodes, which
+    stop as well. Their attempts, if they have one, are closed."""
+    if not stopping:
+        return []
+    by_id = {run.id: run for run in stopping}
+    rows = tx.query(_ACTIVE_NODES, [(run_id,) for run_id in sorted(by_id)])
+    ending = [
+        row
         for row in rows
-        if row.status in states
+        if row.status in UNSTARTED
+        or (row.status == ExecutionStatus.CALLBACK_PENDING and only_waits(by_id[row.workflow_run_id], row))
     ]
+    for row in ending:
+        end_attempt(tx, row, AttemptStatus.CANCELED, at, by_id[row.workflow_run_id].reason)
+    moves = [Moved(row, STOP.target, at, error=row.error, reason=by_id[row.workflow_run_id].reason) for row in ending]
+    delegated = [row.id for row in rows if row.status == ExecutionStatus.DELEGATED]
+    return moves + soft_stops(tx, _stopping_children(tx, delegated, at), at)
+
+
+def halted(tx: Tx, run: RunNow, states: frozenset[ExecutionStatus], at: int) -> list[Moved]:
+    """What of a run is in one of these states, and so stops."""
+    rows = tx.query(_ACTIVE_NODES, [(run.id,)])
+    return [Moved(row, STOP.target, at, error=row.error, reason=run.reason) for row in rows if row.status in states]
+
+
+def _stopping_children(tx: Tx, execution_ids: Sequence[int], at: int) -> list[RunNow]:
+    """The runs that work for these, from now on stopping."""
+    children = [run for run in runs_for(tx, execution_ids) if run.status is not RunStatus.STOPPING]
+    for run in children:
+        begin_stopping(run, WITH_ITS_NODE)
+    runs.write(tx, children, at)
+    return children
+
+
+def begin_stopping(run: RunNow, reason: str) -> None:
+    """A run that has not ended starts nothing new. One that still waited for its turn needs it no more."""
+    if run.status is RunStatus.QUEUED:
+        run.move(RunStatus.PENDING)
+    if run.going_on:
+        run.move(RunStatus.STOPPING)
+        run.reason = reason
+
+
+def runs_for(tx: Tx, execution_ids: Iterable[int]) -> list[RunNow]:
+    """The runs that work for these executions and have not ended, locked."""
+    ids = [(each,) for each in sorted(set(execution_ids))]
+    found = [row.id for row in tx.query(_RUNS_FOR, ids)] if ids else []
+    return [run for run in runs.lock(tx, found).values() if run.status in RUN_ACTIVE]
 
 
 def delegators(tx: Tx, ended: Iterable[RunNow], at: int) -> list[Moved]:
@@ -237,7 +293,10 @@ def delegators(tx: Tx, ended: Iterable[RunNow], at: int) -> list[Moved]:
 
 
 def _delegator_end(tx: Tx, row: Row[Any], run: RunNow, at: int) -> Moved:
-    output = {"runId": run.row.public_id, "status": run.status, "artifacts": results_of(tx, run)}
+    made = results_of(tx, run)
+    output = {"runId": run.row.public_id, "status": run.status, "artifacts": made}
+    if made is None:
+        return Moved(row, ExecutionStatus.FAILED, at, output=output, error=f"run {run.row.public_id} made too much")
     if run.status is RunStatus.SUCCESS:
         return Moved(row, ExecutionStatus.SUCCESS, at, output=output)
     if run.status is RunStatus.FAILED:

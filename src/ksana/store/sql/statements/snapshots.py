@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from sqlalchemy import insert, select
 
-from ksana.domain.workflow import Snapshot
+from ksana.domain.dag import Graph
+from ksana.domain.errors import KsanaError
+from ksana.domain.workflow import Dag, Snapshot
 from ksana.store.sql import schema
 from ksana.store.sql.codec_workflows import SNAPSHOTS, read_snapshot, snapshot_json
 from ksana.store.sql.rows import Statement
@@ -36,6 +38,18 @@ def read(tx: Tx, digests: Iterable[str]) -> dict[str, Snapshot]:
     kept = schema.snapshots.c
     if missing:
         for row in tx.core(select(schema.snapshots).where(kept.digest.in_(sorted(missing)))):
-            found[row.digest] = read_snapshot(row.digest, row.document)
+            found[row.digest] = _read(row.digest, row.document)
             SNAPSHOTS.add(found[row.digest])
-    return found
+    return {digest: found.get(digest) or _nothing(digest) for digest in (*found, *missing)}
+
+
+def _read(digest: str, document: str) -> Snapshot:
+    """One that cannot be read has no nodes: its runs go no further, and keep nobody else from going on."""
+    try:
+        return read_snapshot(digest, document)
+    except (KsanaError, ValueError, KeyError, TypeError):
+        return _nothing(digest)
+
+
+def _nothing(digest: str) -> Snapshot:
+    return Snapshot(digest, Dag({}, (), Graph({}, {}, {})), {})

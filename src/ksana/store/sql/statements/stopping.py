@@ -1,6 +1,5 @@
 """Ending what goes on: runs are stopped, closed or replaced, and so are the runs that work for their nodes."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,14 +9,22 @@ from sqlalchemy import Row, select
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.events import SYSTEM, Actor, EventType
-from ksana.domain.states import ACTIVE, RUN_ACTIVE, RUN_TERMINAL, UNSTARTED, AttemptStatus, ExecutionStatus, RunStatus
-from ksana.domain.workflow import WAIT, node_of_item
+from ksana.domain.states import ACTIVE, RUN_ACTIVE, RUN_TERMINAL, AttemptStatus, ExecutionStatus, RunStatus
 from ksana.domain.workflow_run import RUN_TIMEOUT
 from ksana.store.sql import schema
 from ksana.store.sql.statements import admission, runs
 from ksana.store.sql.statements.journal import record_change, why
 from ksana.store.sql.statements.runs import RunNow
-from ksana.store.sql.statements.settling import Moved, apply_moves, delegators, end_attempt, halted
+from ksana.store.sql.statements.settling import (
+    Moved,
+    apply_moves,
+    begin_stopping,
+    delegators,
+    end_attempt,
+    halted,
+    runs_for,
+    soft_stops,
+)
 from ksana.store.sql.tx import Tx
 
 _S = ExecutionStatus
@@ -30,32 +37,22 @@ WORKED_ON = frozenset({_S.RUNNING, _S.CALLBACK_PENDING})
 
 
 def stop(tx: Tx, run: RunNow, actor: Actor, at: int, reason: str, *, force: bool) -> list[int]:
-    """Its id's executions whose work is broken off. A run that stops already can still be forced."""
+    """The executions whose work is broken off. A run that stops already can still be forced."""
     if run.status in RUN_TERMINAL:
         return []
-    if run.status is RunStatus.QUEUED:
-        run.move(RunStatus.STOPPED)
-        run.finish(at)
-    elif run.going_on:
-        run.move(RunStatus.STOPPING)
-        run.changed = True
-    if run.changed:
-        run.reason = reason
+    if run.status is not RunStatus.STOPPING:
+        begin_stopping(run, reason)
         record_change(tx, at, actor, (EventType.RUN_STOPPING, f"run/{run.id}", {"force": force} | why(actor)))
     runs.write(tx, [run], at)
-    states = UNSTARTED | WORKED_ON if force else UNSTARTED | {_S.CALLBACK_PENDING}
-    moves = [move for move in halted(tx, [run], states, at) if force or not _works(run, move)]
-    broken_off = break_off(tx, moves, at)
-    for child in _children(tx, run):
-        broken_off += stop(tx, child, actor, at, reason, force=force)
-    _let_go(tx, run, at)
+    helpers = _children(tx, run) if force else []
+    moves = soft_stops(tx, [run], at)
+    apply_moves(tx, moves)
+    if not force:
+        return []
+    broken_off = break_off(tx, halted(tx, run, WORKED_ON, at), at)
+    for child in helpers:
+        broken_off += stop(tx, runs.lock(tx, [child.id])[child.id], actor, at, reason, force=True)
     return broken_off
-
-
-def _works(run: RunNow, move: Moved) -> bool:
-    """A callback that a target will make; not one that is only waited for."""
-    spec = run.snapshot.nodes[node_of_item(move.row.node_id)].spec
-    return move.row.status == _S.CALLBACK_PENDING and spec.type != WAIT
 
 
 def close(tx: Tx, run: RunNow, actor: Actor, at: int) -> list[int]:
@@ -68,16 +65,18 @@ def close(tx: Tx, run: RunNow, actor: Actor, at: int) -> list[int]:
         run.finish(at)
     runs.write(tx, [run], at)
     children = _children(tx, run)
-    broken_off = break_off(tx, halted(tx, [run], ACTIVE, at), at)
+    broken_off = break_off(tx, halted(tx, run, ACTIVE, at), at)
     for child in children:
-        broken_off += close(tx, child, actor, at)
-    _let_go(tx, run, at)
+        broken_off += close(tx, runs.lock(tx, [child.id])[child.id], actor, at)
+    # It ended by order, and not with its last node: others take its place, and the node that it worked for stops.
+    admission.let_in(tx, [run.row.workflow_id], at)
+    apply_moves(tx, delegators(tx, [run], at))
     return broken_off
 
 
 def close_children(tx: Tx, execution_id: int, actor: Actor, at: int) -> list[int]:
     """The runs that work for a node, when it needs them no more."""
-    return [each for child in _runs_of(tx, [execution_id]) for each in close(tx, child, actor, at)]
+    return [each for child in runs_for(tx, [execution_id]) for each in close(tx, child, actor, at)]
 
 
 def drop_helpers(tx: Tx, row: Row[Any], actor: Actor, at: int) -> list[int]:
@@ -98,32 +97,18 @@ def break_off(tx: Tx, moves: list[Moved], at: int) -> list[int]:
     return [move.row.id for move in moves if move.row.status == _S.RUNNING]
 
 
-def _let_go(tx: Tx, run: RunNow, at: int) -> None:
-    """A run that ended by order, and not with its last node: others take its place, and the node that it worked for stops."""
-    if run.status in {RunStatus.CLOSED, RunStatus.STOPPED}:
-        admission.let_in(tx, [run.row.workflow_id], at)
-        apply_moves(tx, delegators(tx, [run], at))
-
-
 def _children(tx: Tx, run: RunNow) -> list[RunNow]:
     """The runs that work for nodes of this one."""
     nodes = schema.executions.c
     delegated = select(nodes.id).where(nodes.workflow_run_id == run.id, nodes.status == _S.DELEGATED)
-    return _runs_of(tx, [row.id for row in tx.core(delegated)])
-
-
-def _runs_of(tx: Tx, execution_ids: Iterable[int]) -> list[RunNow]:
-    wanted = select(_runs.id).where(
-        _runs.parent_execution_id.in_(sorted(execution_ids)), _runs.status.in_(sorted(RUN_ACTIVE))
-    )
-    return list(runs.lock(tx, [row.id for row in tx.core(wanted)]).values())
+    return runs_for(tx, [row.id for row in tx.core(delegated)])
 
 
 def replace_runs(tx: Tx, workflow_id: int, actor: Actor, at: int) -> None:
     """A new run takes the place of those that go on."""
     wanted = select(_runs.id).where(_runs.workflow_id == workflow_id, _runs.status.in_(sorted(RUN_ACTIVE)))
-    for run in runs.lock(tx, [row.id for row in tx.core(wanted.order_by(_runs.id))]).values():
-        stop(tx, run, actor, at, REPLACED, force=True)
+    for row in tx.core(wanted.order_by(_runs.id)):
+        stop(tx, runs.lock(tx, [row.id])[row.id], actor, at, REPLACED, force=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +126,11 @@ def _expire(tx: Tx, expiry: Expiry) -> list[int]:
     at = to_micros(expiry.now)
     late = select(_runs.id).where(_runs.deadline_at <= at).order_by(_runs.deadline_at, _runs.id).limit(expiry.limit)
     broken_off: list[int] = []
-    for run in runs.lock(tx, [row.id for row in tx.core(late)]).values():
-        if run.deadline_at is None or run.deadline_at > at:
+    for row in tx.core(late):
+        # One at a time: what stops one may end others of them.
+        run = runs.lock(tx, [row.id]).get(row.id)
+        if run is None or run.deadline_at is None or run.deadline_at > at:
             continue  # it has ended, or goes on, since we looked
-        if run.status is RunStatus.QUEUED:
-            run.move(RunStatus.PENDING)
         run.deadline_at, run.error, run.changed = None, "took longer than it may", True
         broken_off += stop(tx, run, SYSTEM, at, RUN_TIMEOUT, force=True)
     return broken_off

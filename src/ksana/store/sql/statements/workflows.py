@@ -87,7 +87,7 @@ def _change(tx: Tx, wanted: WorkflowChange) -> Workflow | KsanaError:
     tx.core_run(update(schema.workflows).where(_workflows.id == row.id).values(values))
     _keep_version(tx, row.id, version, wanted.spec, wanted.actor)
     _refer(tx, row.id, wanted.references)
-    admission.let_in(tx, [row.id], tx.clock, unlimited=True)
+    admission.let_in(tx, [row.id], tx.clock)
     record_change(tx, tx.clock, wanted.actor, (EventType.WORKFLOW_CHANGED, f"workflow/{row.id}", {"version": version}))
     return read(tx, row.id)
 
