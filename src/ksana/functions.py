@@ -99,6 +99,8 @@ class Facts:
     attempt: int = 1
     idempotency_key: str = ""
     """The same for every attempt: for whoever must not do the same thing twice."""
+    scheduled_at: str = ""
+    """The instant that the run is for, as in `2026-01-31T12:00:00Z`."""
     trace_id: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     """The run's, not the function's own."""

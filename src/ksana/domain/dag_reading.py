@@ -7,6 +7,7 @@ from typing import Any
 from ksana.domain.dag import NEEDS_DEPENDENCIES, Graph, TriggerRule
 from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidDag, InvalidInput
+from ksana.domain.job import RecoveryRule
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.workflow import MAX_ITEMS, Dag, ForEach, Node, Overlap
 
@@ -19,7 +20,7 @@ _DAG_KEYS = frozenset(
 _NODE_KEYS = frozenset(
     {
         *("id", "name", "description", "jobId", "type", "cfg", "dependsOn", "retry", "timeout"),
-        *("triggerRule", "when", "forEach", "params"),
+        *("triggerRule", "when", "forEach", "params", "recovery"),
     }
 )
 _RETRY_KEYS = frozenset({"maxAttempts", "backoffMillis", "backoffMultiplier"})
@@ -100,6 +101,7 @@ def _read_node(given: Mapping[str, Any], node_id: str, place: str) -> Node:
         when=None if given.get("when") is None else _text(given["when"], f"{place}.when"),
         for_each=_for_each(given.get("forEach"), f"{place}.forEach"),
         params=_object(given.get("params"), f"{place}.params") or {},
+        recovery=_recovery(given.get("recovery"), f"{place}.recovery"),
     )
 
 
@@ -174,6 +176,13 @@ def _rule(value: Any, place: str) -> TriggerRule:
         return TriggerRule(value.lower())
     except (ValueError, AttributeError):
         raise InvalidDag(place, f"must be one of {', '.join(TriggerRule)}") from None
+
+
+def _recovery(value: Any, place: str) -> RecoveryRule | None:
+    try:
+        return None if value is None else RecoveryRule(value)
+    except ValueError:
+        raise InvalidDag(place, f"must be one of {', '.join(RecoveryRule)}") from None
 
 
 def _overlap(value: Any, limit: int | None) -> Overlap:

@@ -13,6 +13,7 @@ KsanaError
 │   ├── VersionMismatch     somebody changed it first
 │   ├── ConcurrencyLimit    as many are running as its job allows
 │   ├── JobInUse            workflows name it
+│   ├── WorkflowInUse       other workflows name it
 │   ├── WorkflowDisabled    it is switched off
 │   ├── RunNotRunning       the workflow run has ended
 │   │   ├── RunTerminal     it has ended for good
@@ -146,6 +147,14 @@ class JobInUse(Conflict):
     def __init__(self, job: object, workflows: Sequence[str]) -> None:
         told = f"job {job} is used by workflows: {', '.join(workflows)}"
         super().__init__(told, details={"id": job, "workflows": list(workflows)})
+
+
+class WorkflowInUse(Conflict):
+    code = "WORKFLOW_IN_USE"
+
+    def __init__(self, key: object, workflows: Sequence[str]) -> None:
+        told = f"workflow {key} is used by workflows: {', '.join(workflows)}"
+        super().__init__(told, details={"workflowId": key, "workflows": list(workflows)})
 
 
 class WorkflowDisabled(Conflict):

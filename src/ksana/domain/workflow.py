@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from ksana.domain.dag import Graph, TriggerRule
-from ksana.domain.job import JobSpec
+from ksana.domain.job import JobSpec, RecoveryRule
 from ksana.domain.retry import RetryPolicy
 
 WORKFLOW = "workflow"
@@ -52,6 +52,7 @@ class Node:
     for_each: ForEach | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the job's config that are different here."""
+    recovery: RecoveryRule | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Measures:
             self._runs.labels(CRONJOB_NAMES[ExecutionStatus.SKIPPED]).inc()
 
     def started(self, claimed: Claimed, late: float) -> None:
-        if claimed.execution.attempt == 1:
+        if claimed.execution.attempt == 1 and claimed.node is None:  # a node is for no instant of its own
             self._lateness.observe(max(0.0, late))
 
     def running(self, number: int) -> None:

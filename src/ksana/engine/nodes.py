@@ -17,7 +17,7 @@ from ksana.domain.outcome import Failed, Outcome, Succeeded
 from ksana.domain.states import JOBCHAIN_NODE_NAMES
 from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WAIT, WORKFLOW, NodeClaim
 from ksana.engine.expressions import ExpressionFailed, items, truth
-from ksana.executors.base import Place
+from ksana.executors.base import Place, rfc3339
 from ksana.executors.templates import rendered_document
 from ksana.executors.templates_filters import TemplateFailed
 from ksana.store.base import Store
@@ -39,10 +39,17 @@ class Surroundings:
     place: Place
     params: Mapping[str, Any]
     nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scheduled_at: str = ""
 
     @property
     def variables(self) -> dict[str, Any]:
-        return {"params": self.params, "nodes": self.nodes, "item": self.place.item, "index": self.place.index}
+        return {
+            "params": self.params,
+            "nodes": self.nodes,
+            "item": self.place.item,
+            "index": self.place.index,
+            "scheduled_at": self.scheduled_at,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,8 @@ class Nodes:
         }
         given = claimed.execution.input if node.is_item else {}
         place = Place(node.run_key, node.workflow_key, node.node_id, given.get("item"), given.get("index"))
-        return Surroundings(place, node.params, nodes)
+        planned = claimed.execution.planned_for or claimed.execution.created_at
+        return Surroundings(place, node.params, nodes, rfc3339(planned))
 
     async def decide(self, node: NodeClaim, seen: Surroundings, now: datetime) -> Decision:
         """What becomes of it before, or instead of, being run. StoreUnavailable."""

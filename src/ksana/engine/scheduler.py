@@ -5,10 +5,10 @@ schedule that somebody else fired or changed meanwhile is `lost` to us, which do
 written is parked with its error, and the others go on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from ksana.domain.clock import Clock
 from ksana.domain.errors import KsanaError
@@ -34,7 +34,7 @@ class SchedulerOptions:
 
 
 class Starts(Protocol):
-    async def planned(self, workflow_id: int, now: datetime) -> NewRun | str:
+    async def planned(self, workflow_id: int, params: Mapping[str, Any], now: datetime) -> NewRun | str:
         """What a workflow's scheduled runs start with; or, in a word, why they cannot."""
 
 
@@ -124,9 +124,12 @@ class Scheduler:
         return sum(len(fired.execution_ids) for fired in answers)
 
     async def _starts_of(self, schedules: Sequence[Schedule], now: datetime) -> dict[int, NewRun | str]:
-        """What runs of the workflows among them start with."""
-        wanted = sorted({each.workflow_id for each in schedules if each.workflow_id is not None})
-        return {workflow_id: await self._starts.planned(workflow_id, now) for workflow_id in wanted}
+        """What runs of those that are of workflows start with, by schedule."""
+        return {
+            each.id: await self._starts.planned(each.workflow_id, each.input, now)
+            for each in schedules
+            if each.workflow_id is not None
+        }
 
     async def _decided(self, schedule: Schedule, now: datetime) -> Firing | None:
         cursor = schedule.next_planned_for

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 from ksana.domain.execution import Execution
@@ -92,6 +92,15 @@ class ExecutionContext:
     checkpoint: Any = None
     """What an earlier attempt saved."""
     tools: Tools = NO_TOOLS
+
+    @property
+    def scheduled_at(self) -> str:
+        """The instant that it is for, of a node that of its run, as in `2026-01-31T12:00:00Z`."""
+        return rfc3339(self.execution.planned_for or self.execution.created_at)
+
+
+def rfc3339(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 class Executor(Protocol):

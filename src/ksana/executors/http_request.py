@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ from yarl import URL
 
 from ksana.domain.errors import InvalidInput
 from ksana.domain.job import Contract, ExecutionMode
-from ksana.executors.base import CallbackGrant, ExecutionContext, Place
+from ksana.executors.base import CallbackGrant, ExecutionContext, Place, rfc3339
 from ksana.executors.egress import Outgoing
 from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.egress_rules import MAX_HEADER_BYTES, checked_headers, checked_url
@@ -75,8 +75,8 @@ def variables_of(context: ExecutionContext) -> dict[str, Any]:
         "job_id": job.key if job.spec.contract is Contract.KSANA else job.id,
         "job_name": job.spec.name,
         "task_name": job.spec.name,
-        "scheduled_at": _rfc3339(execution.planned_for or execution.created_at),
-        "triggered_at": _rfc3339(context.triggered_at),
+        "scheduled_at": context.scheduled_at,
+        "triggered_at": rfc3339(context.triggered_at),
         "attempt": execution.attempt,
         "max_attempts": job.spec.retry.max_attempts,
         "trace_id": context.trace_id,
@@ -205,7 +205,3 @@ def _merged(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]
     """Ours and the job's; where both name one, the job's. Those that must stay ours were refused before."""
     theirs = {name.lower() for name in given}
     return {name: value for name, value in ours.items() if name.lower() not in theirs} | dict(given)
-
-
-def _rfc3339(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -22,6 +22,7 @@ def facts(context: ExecutionContext) -> dict[str, Any]:
         "job": context.job.key,
         "attempt": context.execution.attempt,
         "idempotency_key": context.idempotency_key,
+        "scheduled_at": context.scheduled_at,
         "trace_id": context.trace_id,
         "params": context.params,
         "nodes": context.nodes,

@@ -14,7 +14,7 @@ PASSED_ON_PREFIX = "LC_"
 OURS = "KSANA_"
 MAX_VALUE = 131_000
 """Bytes. Linux starts no process that has a variable of 131,072 or more, its name included."""
-VARIABLES = frozenset({"params", "nodes", "item", "index", "run_id", "node_id", "attempt", "input"})
+VARIABLES = frozenset({"params", "nodes", "item", "index", "run_id", "node_id", "attempt", "input", "scheduled_at"})
 """What templates may use."""
 
 
@@ -41,6 +41,7 @@ def variables(context: ExecutionContext) -> dict[str, Any]:
         "node_id": place.node_id if place else None,
         "attempt": context.execution.attempt,
         "input": context.execution.input,
+        "scheduled_at": context.scheduled_at,
     }
 
 
@@ -57,6 +58,7 @@ def of_attempt(context: ExecutionContext) -> dict[str, str]:
         "KSANA_ATTEMPT": str(context.execution.attempt),
         "KSANA_IDEMPOTENCY_KEY": context.idempotency_key,
         "KSANA_TRACE_ID": context.trace_id,
+        "KSANA_SCHEDULED_AT": context.scheduled_at,
         "KSANA_PARAMS": as_json(context.params),
     }
     if context.place is not None:

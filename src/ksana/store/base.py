@@ -142,7 +142,7 @@ class Ledger(Protocol):
         self, firings: Sequence[Firing], now: datetime, starts: Mapping[int, NewRun | str] | None = None
     ) -> Sequence[Fired]:
         """For each firing whose schedule still has that version and cursor: one occurrence an instant, an execution (or a
-        workflow run, as `starts` has it by workflow, or the reason why not) for each that runs, and the moved cursor, all in
+        workflow run, as `starts` has it by schedule, or the reason why not) for each that runs, and the moved cursor, all in
         one transaction. → SCHEDULED, or SKIPPED (the job is full and skips, its queue
         is full, or it is disabled). The others are `lost` and change nothing; one that cannot be written has an `error`, and
         should be parked."""
@@ -257,7 +257,8 @@ class Workflows(Protocol):
         """Disabled, it starts no more; what runs goes on. NotFound."""
 
     async def delete_workflow(self, workflow_id: int, actor: Actor) -> bool:
-        """It and its schedules are gone from every list; its runs go on and stay. False if there was none."""
+        """It and its schedules are gone from every list; its runs go on and stay. False if there was none. WorkflowInUse if
+        others name it."""
 
     async def workflow(self, workflow_id: int) -> Workflow:
         """NotFound if there is none, or it was deleted."""

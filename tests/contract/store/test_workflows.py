@@ -91,7 +91,7 @@ async def test_fail_fast_stops_the_rest(flow: Flow) -> None:
     assert (await flow.reread(run)).status is RunStatus.STOPPING
     await flow.let_go()
     assert (await flow.reread(run)).status is RunStatus.FAILED
-    assert (await flow.reread(run)).error == "node a failed"
+    assert (await flow.reread(run)).error == "node a: a failed"
 
 
 async def test_a_node_is_tried_again_as_its_own_retry_says(flow: Flow) -> None:

@@ -24,7 +24,7 @@ from ksana.executors.templates_filters import TemplateFailed
 from ksana.store.base import Store
 from ksana.store.workflow_requests import References
 
-NAMES = frozenset({"params", "nodes"})
+NAMES = frozenset({"params", "nodes", "scheduled_at"})
 _WORKFLOW_KEYS = ("workflowId", "params")
 KEPT = 64
 LARGEST = 6_000_000
@@ -198,9 +198,14 @@ class _Nodes:
         return replace(spec, config=checked, mode=mode, callback_timeout=wait)
 
     def _overridden(self, spec: JobSpec, node: Node) -> JobSpec:
-        if node.retry is None and node.timeout is None:
+        if node.retry is None and node.timeout is None and node.recovery is None:
             return spec
-        return replace(spec, retry=node.retry or spec.retry, timeout=node.timeout or spec.timeout)
+        return replace(
+            spec,
+            retry=node.retry or spec.retry,
+            timeout=node.timeout or spec.timeout,
+            recovery=node.recovery or spec.recovery,
+        )
 
     def _needs(self, node: Node, spec: JobSpec, place: str) -> tuple[str, ...]:
         """The nodes whose artifacts it uses; all of them must have ended before it begins."""

@@ -45,12 +45,18 @@ class ScheduleCommands:
         then `inputs` are the parameters of its runs. NotFound, InvalidInput."""
         if job_id is not None:
             paused = paused or not (await self._store.job(job_id)).spec.enabled
-        elif workflow_id is not None:
-            schema = (await self._store.workflow(workflow_id)).spec.dag.params_schema
-            inputs = inputs if schema is None else check_params(schema, inputs or {}, field="input")
+        else:
+            inputs = await self._checked(workflow_id, inputs or {})
         draft = ScheduleDraft(spec, inputs or {})
         new = new_schedule(draft, self._clock.now(), paused=paused)
         return self._told(await self._store.create_schedule(job_id, new, actor, workflow_id=workflow_id))
+
+    async def _checked(self, workflow_id: int | None, inputs: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The parameters of a workflow's runs, as its schema has them. InvalidInput."""
+        if workflow_id is None or inputs is None:
+            return inputs
+        schema = (await self._store.workflow(workflow_id)).spec.dag.params_schema
+        return inputs if schema is None else check_params(schema, inputs, field="input")
 
     async def amend(self, key: str, amendment: Callable[[Schedule], ScheduleEdit], actor: Actor) -> Schedule:
         """A change that follows from what the schedule is; worked out anew if somebody else changes it first. NotFound,
@@ -64,6 +70,7 @@ class ScheduleCommands:
             given = edit.expected_version
             if given not in {None, schedule.version}:
                 raise VersionMismatch("schedule", key, expected=given or 0, actual=schedule.version)
+            edit = replace(edit, inputs=await self._checked(schedule.workflow_id, edit.inputs))
             if edit.spec == schedule.spec and edit.inputs in (None, schedule.input):
                 return schedule
             change = replace(changed(schedule, edit.spec, self._clock.now(), actor), input=edit.inputs)

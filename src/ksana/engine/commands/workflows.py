@@ -8,7 +8,7 @@ from typing import Any
 
 from ksana.domain.clock import Clock
 from ksana.domain.dag_reading import read_dag
-from ksana.domain.errors import InvalidInput, NotFound, VersionMismatch, WorkflowDisabled
+from ksana.domain.errors import InvalidDag, InvalidInput, NotFound, VersionMismatch, WorkflowDisabled
 from ksana.domain.events import SYSTEM, Actor
 from ksana.domain.execution import Trigger
 from ksana.domain.ids import checked_key, new_key
@@ -110,7 +110,7 @@ class WorkflowCommands:
         return await self._store.switch_workflow(workflow.id, actor, enabled=enabled)
 
     async def delete(self, key: str, actor: Actor) -> None:
-        """Its runs go on. NotFound."""
+        """Its runs go on. NotFound, WorkflowInUse."""
         workflow = await self._store.workflow_by_key(key)
         if not await self._store.delete_workflow(workflow.id, actor):
             raise NotFound("workflow", key)
@@ -153,16 +153,20 @@ class WorkflowCommands:
         resolved = await self._resolver.of_workflow(workflow)
         return NewRun(new_key(now), workflow.id, workflow.key, workflow.version, resolved.snapshot, now, actor=SYSTEM)
 
-    async def planned(self, workflow_id: int, now: datetime) -> NewRun | str:
+    async def planned(self, workflow_id: int, params: Mapping[str, Any], now: datetime) -> NewRun | str:
         """What its scheduled runs start with; or, in a word, why they cannot."""
         try:
             workflow = await self._store.workflow(workflow_id)
             new = await self.beginning(workflow, now)
+            schema = workflow.spec.dag.params_schema
+            checked = params if schema is None else check_params(schema, params)
         except NotFound:
             return "workflow_deleted"
-        except InvalidInput as error:
+        except InvalidDag as error:
             return error.code.lower()
-        return replace(new, trigger=Trigger.SCHEDULE)
+        except InvalidInput:
+            return "params_invalid"  # the schema has changed since the schedule was made
+        return replace(new, trigger=Trigger.SCHEDULE, params=checked)
 
     async def child(self, key: str, params: Mapping[str, Any], depth: int, now: datetime) -> NewRun:
         """A run for a node of another. NotFound, InvalidInput."""

@@ -56,6 +56,8 @@ def node_shown(node: NodeRun) -> dict[str, Any]:
         "nodeId": node.node_id,
         **state_shown(node),
         "reason": node.execution.reason,
+        "readyAt": rfc3339_or_none(node.execution.ready_at),
+        "deadlineAt": rfc3339_or_none(node.execution.deadline_at),
         "artifact": node.execution.output,
         "checkpoint": node.checkpoint,
         "parentNodeId": node_of_item(node.node_id) if node.parent_id is not None else None,

@@ -59,6 +59,8 @@ class NodeShown(NodeState):
     node_id: str
     status: NodeName
     reason: str | None = Field(description="Why it was skipped, stopped or completed by hand.")
+    ready_at: str | None = Field(description="When a node that waits for a time, or for its next attempt, goes on.")
+    deadline_at: str | None = Field(description="Until when a callback, or a person, is waited for.")
     artifact: Any
     checkpoint: Any
     parent_node_id: str | None = Field(description="Of an item, the node that it belongs to.")

@@ -84,6 +84,7 @@ class EndedNode:
     row: Row[Any]
     status: ExecutionStatus
     reason: str | None = None
+    error: str | None = None
 
     @property
     def standing(self) -> Standing:
@@ -128,6 +129,8 @@ def _count(runs: dict[int, RunNow], nodes: Iterable[EndedNode]) -> None:
         run.open -= 1
         run.failed += each.status in FAILURES
         run.stopped += each.status in STOPS
+        if each.status in FAILURES and run.error is None:
+            run.error = f"node {each.row.node_id}: {each.error}"  # the first one; the others are with their nodes
         run.changed = True
 
 
@@ -142,7 +145,7 @@ def _halt_failed(runs: dict[int, RunNow], nodes: Iterable[EndedNode], follow: Fo
             if run.status is RunStatus.PENDING:
                 run.move(RunStatus.RUNNING)
             run.move(RunStatus.STOPPING)
-            run.reason, run.error = FAIL_FAST, f"node {each.row.node_id} failed"
+            run.reason = FAIL_FAST
             follow.halted.append(run)
 
 

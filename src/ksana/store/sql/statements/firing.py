@@ -51,7 +51,7 @@ class Round:
     firings: tuple[Firing, ...]
     now: datetime
     starts: Mapping[int, NewRun | str] = field(default_factory=dict)
-    """For each workflow whose schedules are among them: what its runs begin with, or why they cannot."""
+    """For each of a workflow's schedules among them: what its runs begin with, or why they cannot."""
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def fire(tx: Tx, rounds: list[Round]) -> list[list[Fired] | KsanaError]:
     due = _lock_due(tx, rounds)
     wanted = targets(tx, {row.job_id for row in due.values() if row.job_id is not None})
     flows = admission.workflows(tx, {row.workflow_id for row in due.values() if row.workflow_id is not None})
-    starts = {workflow_id: start for round_ in rounds for workflow_id, start in round_.starts.items()}
+    starts = {schedule_id: start for round_ in rounds for schedule_id, start in round_.starts.items()}
     writing = _Writing(max(to_micros(round_.now) for round_ in rounds), alone=not tx.dialect.shared)
     # Taken out, so that a second firing of the same schedule, in this round or another at once, comes too late.
     found = [[(firing, due.pop(_fence(firing), None)) for firing in round_.firings] for round_ in rounds]
@@ -118,7 +118,7 @@ def fire(tx: Tx, rounds: list[Round]) -> list[list[Fired] | KsanaError]:
     for firing, schedule in mine.values():
         _plan(firing, schedule, wanted, writing)
         if schedule.workflow_id is not None:
-            _begin_runs(tx, firing, schedule, starts.get(schedule.workflow_id, "workflow_unreadable"), flows, writing)
+            _begin_runs(tx, firing, schedule, starts.get(schedule.id, "workflow_unreadable"), flows, writing)
     made = _write(tx, writing)
     tx.run(_MOVE_CURSORS, [_cursor(firing) for _, (firing, _) in sorted(mine.items())], at=writing.now)
     return [[_fired(firing, made, lost=row is None) for firing, row in pairs] for pairs in found]
@@ -155,7 +155,7 @@ def _begin_runs(
             writing.runs.append((schedule.id, planned_for, reason, None))
             continue
         now = from_micros(writing.now)
-        new = replace(start, key=new_key(now), at=now, params=codec.from_json(schedule.input) or {})
+        new = replace(start, key=new_key(now), at=now)
         queued = starting.make_room(tx, new, flows)
         (run_id,) = starting.create(tx, [starting.Beginning(new, queued, schedule.id, planned_for)])
         writing.runs.append((schedule.id, planned_for, None, run_id))

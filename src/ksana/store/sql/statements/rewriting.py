@@ -179,6 +179,7 @@ def skip(tx: Tx, run: RunNow, wanted: SkipNode) -> None:
     if row.status in UNSUCCESSFUL:
         _say(tx, run, row, Said(_S.SKIPPED, SKIPPED_BY_HAND.reason), wanted.actor, at)
     else:
+        end_attempt(tx, row, AttemptStatus.CANCELED, at, SKIPPED_BY_HAND.reason)
         apply_moves(tx, [Moved(row, _S.SKIPPED, at, reason=SKIPPED_BY_HAND.reason)])
 
 

@@ -200,7 +200,7 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     free = Counter(move.row.job_id for move in moved if move.target not in HOLDS_SLOT and move.row.job_id is not None)
     release(tx, free, at)
     ended = [
-        EndedNode(move.row, move.target, move.reason)
+        EndedNode(move.row, move.target, move.reason, move.error)
         for move in moved
         if move.target in TERMINAL and move.row.workflow_run_id is not None
     ]
@@ -300,7 +300,7 @@ def _delegator_end(tx: Tx, row: Row[Any], run: RunNow, at: int) -> Moved:
     if run.status is RunStatus.SUCCESS:
         return Moved(row, ExecutionStatus.SUCCESS, at, output=output)
     if run.status is RunStatus.FAILED:
-        error = f"run {run.row.public_id} failed: {run.error or f'{run.failed} nodes failed'}"
+        error = f"run {run.row.public_id} failed: {run.error}"
         return Moved(row, ExecutionStatus.FAILED, at, output=output, error=error)
     return Moved(row, STOP.target, at, output=output, reason=f"run {run.row.public_id} is {run.status}")
 

@@ -39,16 +39,17 @@ def read(tx: Tx, digests: Iterable[str]) -> dict[str, Snapshot]:
     if missing:
         for row in tx.core(select(schema.snapshots).where(kept.digest.in_(sorted(missing)))):
             found[row.digest] = _read(row.digest, row.document)
-            SNAPSHOTS.add(found[row.digest])
     return {digest: found.get(digest) or _nothing(digest) for digest in (*found, *missing)}
 
 
 def _read(digest: str, document: str) -> Snapshot:
     """One that cannot be read has no nodes: its runs go no further, and keep nobody else from going on."""
     try:
-        return read_snapshot(digest, document)
+        snapshot = read_snapshot(digest, document)
     except (KsanaError, ValueError, KeyError, TypeError):
         return _nothing(digest)
+    SNAPSHOTS.add(snapshot)
+    return snapshot
 
 
 def _nothing(digest: str) -> Snapshot:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, insert, select, update
 
-from ksana.domain.errors import IdTaken, KsanaError, NameTaken, NotFound, VersionMismatch
+from ksana.domain.errors import IdTaken, KsanaError, NameTaken, NotFound, VersionMismatch, WorkflowInUse
 from ksana.domain.events import Actor, EventType
 from ksana.domain.workflow import Workflow, WorkflowSpec
 from ksana.store.sql import schema
@@ -109,12 +109,15 @@ def delete_(tx: Tx, deletions: list[Deletion]) -> list[bool | KsanaError]:
     return [_delete(tx, wanted) for wanted in deletions]
 
 
-def _delete(tx: Tx, wanted: Deletion) -> bool:
+def _delete(tx: Tx, wanted: Deletion) -> bool | KsanaError:
     # In the order in which a fire takes them: schedules, then the workflow.
     its_schedules = schedules.lock_of_workflow(tx, wanted.workflow_id)
     row = _locked(tx, wanted.workflow_id)
     if row is None:
         return False
+    users = names_of_users(tx, "workflow", row.id)
+    if users:
+        return WorkflowInUse(row.public_id, users)
     gone = {"deleted_at": tx.clock, "updated_at": tx.clock, "unique_name": None, "public_id": f"~{row.id}"}
     tx.core_run(update(schema.workflows).where(_workflows.id == row.id).values(gone))
     tx.core_run(delete(schema.workflow_references).where(_references.workflow_id == row.id))
