@@ -9,7 +9,8 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +104,39 @@ def settings() -> Mapping[str, str]:
     return {}
 
 
+@dataclass
+class Shared:
+    """Servers that several modules use, by back end; they end with the session."""
+
+    running: dict[str, Serving] = field(default_factory=dict)
+    ending: ExitStack = field(default_factory=ExitStack)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Shared]:
+    servers = Shared()
+    with servers.ending:
+        yield servers
+
+
 @pytest.fixture(scope="module")
 def server(
     back_end: str,
     settings: Mapping[str, str],
+    shared: Shared,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Serving]:
-    """The module's server on this back end."""
+    """The module's server on this back end. Those about workflows leave nothing behind that goes on: they share one."""
     folder = tmp_path_factory.mktemp(back_end)
-    with empty_database(back_end, folder, request) as url, serving(folder, url, settings) as running:
-        yield running
+    if not request.module.__name__.rpartition(".")[2].startswith(("test_jobchain", "test_chains")):
+        with empty_database(back_end, folder, request) as url, serving(folder, url, settings) as running:
+            yield running
+        return
+    if back_end not in shared.running:
+        url = shared.ending.enter_context(empty_database(back_end, folder, request))
+        shared.running[back_end] = shared.ending.enter_context(serving(folder, url, settings))
+    yield shared.running[back_end]
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.contract.api.conftest import until
+from tests.contract.api.conftest import ON_SQLITE, until
 from tests.contract.api.cronjob_world import assert_error, done
 from tests.contract.api.jobchain_world import (
-    ON_STORES,
     RUNS,
     SCHEDULES,
     WORKFLOWS,
@@ -41,7 +40,7 @@ from tests.contract.api.jobchain_world import (
 )
 from tests.contract.api.witness import Hit, Target
 
-pytestmark = ON_STORES
+pytestmark = ON_SQLITE  # tests/contract/store/test_workflows.py has what follows from a graph on every database
 
 
 # Branches

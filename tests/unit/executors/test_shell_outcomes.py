@@ -126,7 +126,7 @@ async def test_a_command_is_told_which_attempt_it_is_and_nothing_of_the_server(m
     assert set(told) - {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ"} == {
         *("PATH", "LC_TIME", "WANTED", "OWN", "KSANA_RUN_ID", "KSANA_NODE_ID", "KSANA_JOB", "KSANA_ATTEMPT"),
         *("KSANA_IDEMPOTENCY_KEY", "KSANA_TRACE_ID", "KSANA_PARAMS", "KSANA_ARTIFACT", "KSANA_CHECKPOINT"),
-        *("KSANA_ITEM", "KSANA_INDEX"),
+        *("KSANA_ITEM", "KSANA_INDEX", "KSANA_SCHEDULED_AT"),
     }
     assert told["KSANA_RUN_ID"] == "run-1"
     assert told["KSANA_NODE_ID"] == "load"

@@ -76,8 +76,8 @@ async def test_it_is_followed_until_the_node_has_ended(desk: Desk) -> None:
     await written(desk, "a", "one\n")
     await asyncio.sleep(0.05)
     assert not following.done()
-    await desk.order(f"{RUNS}/r/nodes/a:complete")
     await written(desk, "a", "last words\n", first=2)
+    await desk.order(f"{RUNS}/r/nodes/a:complete")
     assert await following == "one\nlast words\n"
 
 

@@ -10,7 +10,7 @@ from ksana.domain.outcome import Failed
 
 ROW = {
     *("nodeId", "status", "attempt", "lastError", "artifact", "artifactJson", "checkpoint", "startedAt", "endedAt"),
-    *("reason", "parentNodeId", "childRunId"),
+    *("reason", "readyAt", "deadlineAt", "parentNodeId", "childRunId"),
 }
 RETRY = {"maxAttempts": 2, "backoffMillis": 60000}
 
@@ -150,4 +150,11 @@ async def test_what_has_not_begun_is_not_completed_but_skipped(desk: Desk) -> No
     assert skipped == {"runId": "r", "nodeId": "b", "status": "SKIPPED", "attempt": 0}
     shown = (await desk.nodes())["b"]
     assert (shown["startedAt"], shown["reason"]) == (None, "skipped_by_hand")
+    # One that only waits can be left out as well; what has been left out is not asked for.
+    assert (await desk.order(f"{RUNS}/r/nodes/a:skip"))["status"] == "SKIPPED"
+    assert told(await desk.api.post(f"{RUNS}/r/nodes/a:complete"))[:2] == (409, "NODE_NOT_COMPLETABLE")
+
+
+async def test_what_has_succeeded_is_not_left_out(desk: Desk) -> None:
+    await desk.start(node("a"))
     assert told(await desk.api.post(f"{RUNS}/r/nodes/a:skip"))[:2] == (409, "NODE_NOT_SKIPPABLE")

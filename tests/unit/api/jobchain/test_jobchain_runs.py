@@ -21,7 +21,7 @@ async def test_a_run_is_shown_with_its_dag_and_nodes(desk: Desk) -> None:
     await desk.start(node("a"), node("b", "a"))
     job = {"jobId": None, "type": "scripted", "enabled": True, "description": ""}
     ended = {"status": "SUCCESS", "attempt": 1, "lastError": None, "startedAt": AT, "endedAt": AT, "reason": None}
-    plain = {"checkpoint": None, "parentNodeId": None, "childRunId": None}
+    plain = {"checkpoint": None, "readyAt": None, "deadlineAt": None, "parentNodeId": None, "childRunId": None}
     assert await desk.run() == {
         "runId": "r",
         "workflowId": "w-r",
