@@ -48,14 +48,14 @@ def _measure(folder: Path, tasks: int, seconds: int, *, killed: bool) -> list[Li
     target = subprocess.Popen([sys.executable, "-m", "bench.target", "0"], stdout=subprocess.PIPE, text=True)
     assert target.stdout is not None
     port = int(target.stdout.readline())
-    served = _serve(folder)
+    served = serve(folder)
     try:
         asyncio.run(_create(served.base, tasks, port))
         since = time.time_ns() // 1_000
         if killed:
             time.sleep(seconds / 2)
             served.end(signal.SIGKILL)
-            served = _serve(folder)
+            served = serve(folder)
             time.sleep(seconds / 2)
         else:
             time.sleep(seconds)
@@ -68,7 +68,8 @@ def _measure(folder: Path, tasks: int, seconds: int, *, killed: bool) -> list[Li
     return _told(folder, tasks, since, until, killed=killed)
 
 
-def _serve(folder: Path) -> Served:
+def serve(folder: Path) -> Served:
+    """`ksana serve` with its data in the folder, ready to answer."""
     command = [sys.executable, "-m", "ksana.cli.main", "serve", "--port", "0", "--data-dir", str(folder)]
     process = subprocess.Popen(
         command,
