@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import islice
 from typing import Protocol, TypeVar
 
 import pytest
@@ -166,31 +165,3 @@ def _found(back_end: str, server: type[Server]) -> None:
         server.find()
     except MissingError as missing:
         absence.absent(back_end, missing)
-
-
-LONG = (
-    "test_jsonfile_torture",
-    "test_openapi",
-    "test_ledger_commands",
-    "test_jsonfile_damage",
-    "test_jobchain_restarts",
-    "test_cronjob_restarts",
-    "test_session",
-    "test_workflow_sizes",
-    "test_workflow_properties",
-)
-"""Modules whose tests take tens of seconds: begun first, so that nobody waits for the last of them alone."""
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long ones first in the part that each worker begins with; the others in the order that they had."""
-    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
-    long = [item for item in items if item.path.stem in LONG]
-    rest = iter([item for item in items if item.path.stem not in LONG])
-    share = len(items) // workers
-    ordered: list[pytest.Item] = []
-    for number in range(workers):
-        mine = long[number::workers]
-        ordered += [*mine, *islice(rest, max(0, share - len(mine)))]
-    items[:] = [*ordered, *rest]
