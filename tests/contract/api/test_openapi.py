@@ -32,7 +32,7 @@ SCHEDULES = "/api/v1/schedules"
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 EACH = 3
 """How many of each kind there are."""
-EXAMPLES = 6
+EXAMPLES = 12
 """Requests per operation."""
 FUZZ_SECONDS = 120
 """After which it counts as stuck; it takes a sixth of this."""
