@@ -21,7 +21,18 @@ KsanaError
 │   ├── NodeNotRetryable    the node is not in a state in which this can be asked of it
 │   ├── NodeNotCompletable  likewise
 │   ├── NodeNotSkippable    likewise
+│   ├── RunOfPlan           the run is a tenant's task: its plan steers it
+│   ├── TenantBusy          the tenant has another task
+│   ├── PlanRefused         the plan is not in a state in which this can be asked of it
+│   ├── TaskRefused         likewise, a tenant's task
+│   ├── GateShut            too many tenants of the last wave failed
+│   ├── BudgetSpent         too many tenants of the plan failed
+│   ├── CheckpointStale     somebody saved it since
 │   └── IllegalTransition   the thing is not in a state from which it can go there
+├── RuntimeStateError       what is shown of plans outside the database
+│   ├── RuntimeUnavailable  not reachable now; the database has everything
+│   ├── UnsafeRuntime       it would forget by itself what it should keep
+│   └── UnreadableState     a value there is not what Ksana wrote
 └── StoreError              the database
     ├── StoreUnavailable    not reachable now; trying again may help
     │   ├── StoreBusy       its locks are held by others
@@ -202,11 +213,91 @@ class NodeNotSkippable(_NodeRefused):
     done = "skipped"
 
 
+class RunOfPlan(Conflict):
+    code = "RUN_OF_PLAN"
+
+    def __init__(self, run: str, plan: str, tenant: str) -> None:
+        told = f"run {run} is the task of tenant {tenant} in plan {plan}: steer it at /api/v1/tenants/{tenant}/task"
+        super().__init__(told, details={"runId": run, "planId": plan, "tenantId": tenant})
+
+
+class TenantBusy(Conflict):
+    code = "TENANT_BUSY"
+
+    def __init__(self, tenant: str, *, plan: str, task: str, others: Sequence[Mapping[str, str]] = ()) -> None:
+        more = f", and {len(others)} other tenants are busy, too" if others else ""
+        told = f"tenant {tenant} already has a task: {task} of plan {plan}{more}"
+        details: dict[str, Any] = {"tenantId": tenant, "planId": plan, "taskId": task}
+        super().__init__(told, details=details | ({"others": list(others)} if others else {}))
+
+
+class PlanRefused(Conflict):
+    code = "PLAN_STATE_CONFLICT"
+
+    def __init__(self, plan: str, status: str, asked: str) -> None:
+        super().__init__(f"plan {plan} is {status}: it cannot be {asked}", details={"planId": plan, "status": status})
+
+
+class TaskRefused(Conflict):
+    code = "TASK_STATE_CONFLICT"
+
+    def __init__(self, tenant: str, task: str, status: str, asked: str) -> None:
+        told = f"the task of tenant {tenant} is {status}: it cannot be {asked}"
+        super().__init__(told, details={"tenantId": tenant, "taskId": task, "status": status})
+
+
+class GateShut(Conflict):
+    code = "GATE_NOT_MET"
+
+    def __init__(self, plan: str, message: str) -> None:
+        told = f"{message}; retry those that failed, or resume with override"
+        super().__init__(told, details={"planId": plan})
+
+
+class BudgetSpent(Conflict):
+    code = "FAILURE_BUDGET_EXCEEDED"
+
+    def __init__(self, plan: str, message: str) -> None:
+        told = f"{message}; retry those that failed, or resume with override"
+        super().__init__(told, details={"planId": plan})
+
+
+class CheckpointStale(Conflict):
+    code = "CHECKPOINT_CONFLICT"
+
+    def __init__(self, task: str, *, expected: int, actual: int) -> None:
+        told = f"the checkpoint of task {task} is at version {actual}, not {expected}: read it again"
+        super().__init__(told, details={"taskId": task, "expected": expected, "actual": actual})
+
+
 class IllegalTransition(Conflict):
     code = "ILLEGAL_TRANSITION"
 
     def __init__(self, machine: str, source: str, target: str) -> None:
         super().__init__(f"{machine}: {source} cannot become {target}", details={"from": source, "to": target})
+
+
+class RuntimeStateError(KsanaError):
+    code = "RUNTIME_STATE_ERROR"
+
+
+class RuntimeUnavailable(RuntimeStateError):
+    code = "RUNTIME_STATE_UNAVAILABLE"
+
+
+class UnsafeRuntime(RuntimeStateError):
+    code = "RUNTIME_STATE_UNSAFE"
+
+
+class UnreadableState(RuntimeStateError):
+    """`error_type` tells what was wrong: not JSON, a field missing, a field of another type, a key of another type."""
+
+    code = "RUNTIME_STATE_UNREADABLE"
+
+    def __init__(self, key: str, error_type: str, message: str) -> None:
+        super().__init__(f"{key}: {message}", details={"key": key, "errorType": error_type})
+        self.key = key
+        self.error_type = error_type
 
 
 class StoreError(KsanaError):
