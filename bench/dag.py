@@ -25,12 +25,14 @@ from ksana.domain.outcome import Outcome, Succeeded
 from ksana.domain.states import RunStatus
 from ksana.engine.clock import SystemClock
 from ksana.engine.commands import NodeDefaults, Resolver, StartRequest, WorkflowCommands, WorkflowDraft
-from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.plans.outside import Outside
 from ksana.engine.runner import CallbackOptions
 from ksana.engine.signals import Signals
 from ksana.executors.base import ExecutionContext
 from ksana.executors.registry import Executors
+from ksana.runtime.memory import MemoryRuntime
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import migrate, open_store
 
@@ -98,7 +100,8 @@ async def _measure(size: int) -> Cost:
         workflows = WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals)
         options = EngineOptions(callback=CallbackOptions("http://127.0.0.1"))
         measures = Measures(CollectorRegistry(), MeasureOptions())
-        engine = Engine(store, clock, executors, options, signals, measures, workflows)
+        outside = Outside(MemoryRuntime(options.lifetimes, clock=clock))
+        engine = Engine(store, clock, executors, options, Shared(signals, measures, outside), workflows)
         workflow = await workflows.create(WorkflowDraft("bench", layers(size)), SYSTEM)
         await engine.start()
         try:

@@ -25,19 +25,30 @@ from ksana.api.contracts.schedules import schedules_contract
 from ksana.api.services import Services
 from ksana.api.system import Health
 from ksana.domain.clock import Clock
-from ksana.domain.errors import InvalidSetting, KsanaError, StoreError, StoreInUse, StoreUnavailable
+from ksana.domain.errors import (
+    InvalidSetting,
+    KsanaError,
+    RuntimeUnavailable,
+    StoreError,
+    StoreInUse,
+    StoreUnavailable,
+    UnsafeRuntime,
+)
 from ksana.engine.audit import Report, audit_ledger
 from ksana.engine.commands import (
     JobCommands,
     NodeDefaults,
+    PlanCommands,
+    PlanOptions,
     Resolver,
     RunCommands,
     ScheduleCommands,
     WorkflowCommands,
     WorkflowRunCommands,
 )
-from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.plans.outside import Outside
 from ksana.engine.queries import Queries
 from ksana.engine.runner import CallbackOptions
 from ksana.engine.scheduler import SchedulerOptions
@@ -51,6 +62,10 @@ from ksana.executors.registry import Executors
 from ksana.executors.shell import ShellExecutor
 from ksana.executors.shell_options import shell_options
 from ksana.executors.wait import WaitExecutor
+from ksana.runtime.base import Lifetimes
+from ksana.runtime.memory import MemoryRuntime
+from ksana.runtime.redis import RedisRuntime
+from ksana.runtime.sql import SqlRuntime
 from ksana.settings import Loaded, Settings, endpoint
 from ksana.store.base import Store
 from ksana.store.jsonfile import json_path, open_json_store
@@ -79,6 +94,8 @@ class Instance:
     signals: Signals
     measures: Measures
     workflows: WorkflowCommands
+    plans: PlanCommands
+    outside: Outside
     engine: Engine
     stopping: bool = field(default=False, init=False)
 
@@ -91,7 +108,9 @@ class Instance:
                 answer = await self.store.ping()
         except (TimeoutError, KsanaError):
             return Health.DEGRADED
-        return Health.OK if answer.reachable else Health.DEGRADED
+        if not answer.reachable:
+            return Health.DEGRADED
+        return Health.OK if self.outside.trouble is None else Health.UNSHOWN
 
     def app(self) -> FastAPI:
         """Its HTTP application."""
@@ -126,12 +145,17 @@ class Instance:
         """Writes what has been asked for, and lets go of connections and the database."""
         self.stopping = True
         await self.executors.close()
+        await self.outside.close()
         await self.store.close()
 
     async def _refresh(self) -> None:
         """Figures that are counted in the store. Without it, the last ones are shown."""
         try:
             self.measures.refresh(await self.store.figures())
+            figures = await self.store.plan_figures()
+            self.measures.refresh_plans(
+                figures, self.engine.keeper.findings, self.outside.trouble is None, self.clock.now()
+            )
         except KsanaError as error:
             log().warning("figures not counted", action="metrics.stale", err=error.message)
 
@@ -147,6 +171,7 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         runs=RunCommands(store, clock, signals, instance.measures),
         workflows=instance.workflows,
         workflow_runs=WorkflowRunCommands(store, clock, signals),
+        plans=instance.plans,
         settings=instance.settings,
     )
     return [
@@ -180,6 +205,7 @@ def _executors(settings: Settings) -> Executors:
 def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
     scheduler, retention = settings.scheduler, settings.retention
     return EngineOptions(
+        lifetimes=_lifetimes(settings),
         callback=CallbackOptions(
             settings.callback.base_url or f"{base_url}/api/v1/callbacks", settings.callback.token_ttl
         ),
@@ -193,9 +219,36 @@ def _assembled(settings: Settings, store: Store, clock: Clock, base_url: str) ->
     metrics, signals, executors = Metrics(), Signals(), _executors(settings)
     measures = Measures(metrics.registry, MeasureOptions(settings.metrics.max_tasks))
     defaults = NodeDefaults(settings.executor.request_timeout, settings.executor.node_timeout)
-    workflows = WorkflowCommands(store, clock, Resolver(store, executors, defaults), signals)
-    engine = Engine(store, clock, executors, _engine_options(settings, base_url), signals, measures, workflows)
-    return Instance(settings, store, clock, metrics, executors, signals, measures, workflows, engine)
+    resolver = Resolver(store, executors, defaults)
+    workflows = WorkflowCommands(store, clock, resolver, signals)
+    options = _engine_options(settings, base_url)
+    plans = PlanCommands(store, clock, resolver, signals, PlanOptions(options.lifetimes.checkpoint))
+    outside = open_outside(settings, store, clock)
+    engine = Engine(store, clock, executors, options, Shared(signals, measures, outside), workflows)
+    return Instance(settings, store, clock, metrics, executors, signals, measures, workflows, plans, outside, engine)
+
+
+def open_outside(settings: Settings, store: Store, clock: Clock) -> Outside:
+    """Where runtime state is shown. The store stands in for what may be away."""
+    persistence, lifetimes = settings.executor.persistence, _lifetimes(settings)
+    if persistence.store_type == "memory":
+        return Outside(MemoryRuntime(lifetimes, clock=clock))
+    in_store = SqlRuntime(store, lifetimes)
+    if persistence.store_type == "sql" or settings.redis.url is None:
+        return Outside(in_store)
+    return Outside(RedisRuntime.connect(settings.redis.url, persistence.namespace, lifetimes), in_store)
+
+
+def _lifetimes(settings: Settings) -> Lifetimes:
+    ttl = settings.executor.persistence.ttl
+    return Lifetimes(ttl.checkpoint, ttl.projection, ttl.lock)
+
+
+async def refuse_unsafe(outside: Outside) -> None:
+    """UnsafeRuntime if what is chosen to show runtime state would forget some of it by itself. One that is away is not asked
+    for long: it is waited for while Ksana works."""
+    with suppress(RuntimeUnavailable):
+        await outside.chosen.ping()
 
 
 def store_options(settings: Settings) -> StoreOptions:
@@ -222,7 +275,13 @@ async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event, base_
     store = await _patiently(lambda: open_current(settings, clock), settings, clock, stop)
     if store is None:
         return None
-    return _assembled(settings, store, clock, base_url)
+    instance = _assembled(settings, store, clock, base_url)
+    try:
+        await refuse_unsafe(instance.outside)
+    except UnsafeRuntime:
+        await instance.close()
+        raise
+    return instance
 
 
 def open_current(settings: Settings, clock: Clock) -> Store:

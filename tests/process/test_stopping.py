@@ -12,11 +12,11 @@ from fastapi import APIRouter
 from ksana import bootstrap
 from ksana.api.app import Contract
 from ksana.api.system import Health
-from ksana.bootstrap import Instance
+from ksana.bootstrap import Instance, open_outside
 from ksana.cli import process
 from ksana.domain.errors import StoreUnavailable
 from ksana.engine.clock import SystemClock
-from ksana.engine.commands import NodeDefaults, Resolver, WorkflowCommands
+from ksana.engine.commands import NodeDefaults, PlanCommands, PlanOptions, Resolver, WorkflowCommands
 from ksana.engine.engine import Engine
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.signals import Signals
@@ -81,8 +81,11 @@ def instance_of(store: QuietStore, work: Work) -> Instance:
     measures = Measures(metrics.registry, MeasureOptions())
     executors, clock, signals = Executors([], plugins=[]), SystemClock(), Signals()
     engine, kept = cast("Engine", work), cast("Store", store)
-    workflows = WorkflowCommands(kept, clock, Resolver(kept, executors, NodeDefaults()), signals)
-    return Instance(settings, kept, clock, metrics, executors, signals, measures, workflows, engine)
+    resolver = Resolver(kept, executors, NodeDefaults())
+    workflows = WorkflowCommands(kept, clock, resolver, signals)
+    plans = PlanCommands(kept, clock, resolver, signals, PlanOptions())
+    outside = open_outside(settings, kept, clock)
+    return Instance(settings, kept, clock, metrics, executors, signals, measures, workflows, plans, outside, engine)
 
 
 class Running:

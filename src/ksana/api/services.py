@@ -6,7 +6,14 @@ from fastapi import Request
 
 from ksana.domain.clock import Clock
 from ksana.domain.events import Actor
-from ksana.engine.commands import JobCommands, RunCommands, ScheduleCommands, WorkflowCommands, WorkflowRunCommands
+from ksana.engine.commands import (
+    JobCommands,
+    PlanCommands,
+    RunCommands,
+    ScheduleCommands,
+    WorkflowCommands,
+    WorkflowRunCommands,
+)
 from ksana.engine.queries import Queries
 from ksana.settings import Settings
 from ksana.store.base import Store
@@ -24,6 +31,7 @@ class Services:
     runs: RunCommands
     workflows: WorkflowCommands
     workflow_runs: WorkflowRunCommands
+    plans: PlanCommands
     settings: Settings
 
 

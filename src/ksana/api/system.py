@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -11,11 +12,24 @@ from ksana.telemetry import METRICS_TYPE, Metrics
 
 
 class Health(StrEnum):
-    """What the process can do now. Only OK takes work."""
+    """What the process can do now."""
 
     OK = "ok"
+    UNSHOWN = "unshown"  # it works, but what plans do is not shown where it should be
     DEGRADED = "degraded"  # the store cannot be reached
     STOPPING = "stopping"  # told to stop; running work is ending
+
+    @property
+    def works(self) -> bool:
+        """Whether it takes work."""
+        return self in {Health.OK, Health.UNSHOWN}
+
+    @property
+    def word(self) -> Literal["ok", "degraded", "stopping"]:
+        """As others are told."""
+        if self is Health.STOPPING:
+            return "stopping"
+        return "ok" if self is Health.OK else "degraded"
 
 
 Probe = Callable[[], Awaitable[Health]]
@@ -30,7 +44,7 @@ async def is_stopping(request: Request) -> bool:
 class HealthBody(BaseModel):
     """Only the status: who may not see more, sees no more."""
 
-    status: Health
+    status: Literal["ok", "degraded", "stopping"]
 
 
 class _Metrics(PlainTextResponse):
@@ -47,17 +61,17 @@ def system_router(*, probe: Probe, version: str, metrics: Metrics | None, refres
 
     @router.get("/health", responses={503: {"model": HealthBody, "description": "degraded or stopping"}})
     async def health(response: Response) -> HealthBody:
-        """Whether this instance can work: 200 and `ok`, else 503."""
+        """Whether this instance can work: 200 and `ok`, or `degraded` while Redis, if it is used, is away; else 503."""
         state = await probe()
-        response.status_code = 200 if state is Health.OK else 503
+        response.status_code = 200 if state.works else 503
         response.headers["Cache-Control"] = "no-store"
-        return HealthBody(status=state)
+        return HealthBody(status=state.word)
 
     @router.get("/api/v1/healthz", response_class=PlainTextResponse)
     async def healthz() -> PlainTextResponse:
         """The same as text, as document 003 has it."""
         state = await probe()
-        return PlainTextResponse(state.value, status_code=200 if state is Health.OK else 503)
+        return PlainTextResponse(state.word, status_code=200 if state.works else 503)
 
     @router.get("/api/v1/version", response_class=PlainTextResponse)
     async def show_version() -> PlainTextResponse:

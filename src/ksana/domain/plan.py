@@ -66,7 +66,9 @@ class OnBusy(StrEnum):
     WAIT = "WAIT"  # that tenant waits its turn
 
 
-P_, T_, M = PlanStatus, TaskStatus, Mover
+P_ = PlanStatus
+T_ = TaskStatus
+M = Mover
 
 _PLAN_EDGES: dict[tuple[P_, P_], Mover] = {
     (P_.READY, P_.RUNNING): M.PERSON,
@@ -95,6 +97,7 @@ _TASK_EDGES: dict[tuple[T_, T_], Mover] = {
     (T_.RUNNING, T_.FAILED): M.ADVANCE,
     (T_.RUNNING, T_.PAUSED): M.ADVANCE,  # at a stage boundary, because a person asked for it
     (T_.RUNNING, T_.CANCELLED): M.PERSON,
+    (T_.RUNNING, T_.CREATED): M.ADVANCE,  # it was to pause, and was resumed before it had
     (T_.RUNNING, T_.WAITING_FOR_LOCK): M.RECOVERY,  # somebody else has the tenant's lock
     (T_.PAUSED, T_.CREATED): M.PERSON,
     (T_.PAUSED, T_.CANCELLED): M.PERSON,
@@ -231,13 +234,15 @@ class TenantTask:
     last_completed: int = -1
     """The index of the last stage that it need not do again."""
     version: int = 1
-    token: int = 0
+    fence: int = 0
     """The fencing token of the lock that it has, or had last."""
     error: str | None = None
     reason: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     checkpoint: "TaskCheckpoint | None" = None
+    has_tenant: bool = False
+    """Whether it is its tenant's one task; told only where checkpoints are."""
 
     @property
     def pause_requested(self) -> bool:
@@ -327,9 +332,14 @@ def decide(plan: Plan, waves: Sequence[WaveTally]) -> Decision:
     halt = over_budget(plan, waves)
     if halt is not None:
         return halt
-    if not waves[plan.wave].open:
+    if at_boundary(plan, waves):
         return _at_boundary(plan, waves[plan.wave])
     return Admit(places) if places > 0 and any(wave.waiting for wave in begun) else NOTHING
+
+
+def at_boundary(plan: Plan, waves: Sequence[WaveTally]) -> bool:
+    """Whether every wave that has begun is done, and there are others."""
+    return not any(wave.open for wave in waves[: plan.wave + 1])
 
 
 def over_budget(plan: Plan, waves: Sequence[WaveTally]) -> Pause | None:

@@ -179,6 +179,7 @@ _RUN_EDGES: dict[tuple[R_, R_], Mover] = {
     (R_.RUNNING, R_.CLOSED): M.PERSON,
     (R_.STOPPING, R_.STOPPED): M.ADVANCE,
     (R_.STOPPING, R_.FAILED): M.ADVANCE,
+    (R_.STOPPING, R_.SUCCESS): M.ADVANCE,  # a tenant's task that was to pause after its last stage
     (R_.STOPPING, R_.CLOSED): M.PERSON,
     (R_.STOPPED, R_.RUNNING): M.PERSON,
     (R_.STOPPED, R_.CLOSED): M.PERSON,

@@ -139,6 +139,15 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOf:
+    """The tenant's task that a run is."""
+
+    id: int
+    key: str
+    tenant_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeClaim:
     """What a worker must know of the workflow run whose node it has claimed."""
 
@@ -151,6 +160,7 @@ class NodeClaim:
     depth: int = 0
     checkpoint: Any = None
     is_item: bool = False
+    task: TaskOf | None = None
 
 
 def item_id(node: str, index: int) -> str:

@@ -12,6 +12,10 @@ FAIL_FAST = "fail_fast"
 RUN_TIMEOUT = "timeout"
 STOPPED_BY_ITSELF = frozenset({FAIL_FAST, RUN_TIMEOUT})
 """Reasons for which a run stops, and has failed."""
+AT_BOUNDARY = "pause_requested"
+"""The reason for which a tenant's task stops between two stages: what was under way counts as if nothing had been asked."""
+OWN_REASONS = STOPPED_BY_ITSELF | {AT_BOUNDARY}
+"""Words that mean something here, and that a person's reason must not be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,9 @@ class WorkflowRun:
     deadline_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    plan_id: int | None = None
+    tenant_id: str | None = None
+    """Of a run that is a tenant's task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class NodeRun:
 
 def ended_status(status: RunStatus, reason: str | None, failed: int, stopped: int) -> RunStatus:
     """What a run becomes when its last node has ended."""
-    if status is RunStatus.STOPPING:
+    if status is RunStatus.STOPPING and reason != AT_BOUNDARY:
         return RunStatus.FAILED if reason in STOPPED_BY_ITSELF else RunStatus.STOPPED
     if failed:
         return RunStatus.FAILED

@@ -13,16 +13,25 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from ksana.domain.clock import Clock
-from ksana.domain.errors import Conflict, InvalidInput, KsanaError, StoreFull, StoreUnavailable
+from ksana.domain.errors import (
+    Conflict,
+    InvalidInput,
+    KsanaError,
+    RuntimeUnavailable,
+    StoreFull,
+    StoreUnavailable,
+)
 from ksana.domain.execution import Claim, Claimed
 from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Cancelled, Deferred, Failed, Outcome, Succeeded, TimedOut
 from ksana.domain.retry import RetryAt, decide_retry
 from ksana.domain.states import TERMINAL, ExecutionStatus
+from ksana.domain.workflow import TaskOf
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
 from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver
+from ksana.engine.plans.locks import Locks
 from ksana.engine.tools import AttemptTools
 from ksana.executors.base import AttemptLost, CallbackGrant, ExecutionContext, Executor
 from ksana.store.base import Store
@@ -74,7 +83,9 @@ class Runner:
         callback: CallbackOptions,
         measures: Measures,
         nodes: Nodes,
+        locks: Locks,
     ) -> None:
+        self._locks = locks
         self._nodes = nodes
         self._store = store
         self._clock = clock
@@ -97,6 +108,8 @@ class Runner:
             outcome = prepared  # decided without any work
         executed()
         seconds = self._clock.monotonic() - began
+        if claimed.node is not None and claimed.node.task is not None:
+            await self._keep_to_tenant(claimed.node.task)
         try:
             result = await self._settled(claimed, outcome)
         except InvalidInput as error:  # a result that no store can keep
@@ -192,6 +205,19 @@ class Runner:
         finally:
             if isinstance(context.tools, AttemptTools):
                 await context.tools.close()
+
+    async def _keep_to_tenant(self, task: TaskOf) -> None:
+        """What a stage did counts only while its tenant is its task's. If somebody else has it, the task stops, and so the
+        fence keeps the stage out."""
+        try:
+            if not await self._locks.still_mine(task.tenant_id, task.key):
+                log().error("a tenant's lock is lost", action="plan.lock_lost", tenant=task.tenant_id, task=task.key)
+                await self._insisted(lambda: self._store.lose_lock(task.id, self._clock.now()))
+        except RuntimeUnavailable as error:
+            # The store's own fence is what it hangs on then.
+            log().warning(
+                "a lock was not asked for", action="plan.lock_unknown", tenant=task.tenant_id, err=error.message
+            )
 
     # Settle -----------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ class Signals:
     _schedules: list[ScheduleListener] = field(default_factory=list)
     _work: list[Listener] = field(default_factory=list)
     _canceled: list[Callable[[int], None]] = field(default_factory=list)
+    _plans: list[Listener] = field(default_factory=list)
+    _shown: list[Listener] = field(default_factory=list)
 
     def on_schedules_changed(self, listener: ScheduleListener) -> None:
         self._schedules.append(listener)
@@ -25,6 +27,12 @@ class Signals:
 
     def on_canceled(self, listener: Callable[[int], None]) -> None:
         self._canceled.append(listener)
+
+    def on_plans(self, listener: Listener) -> None:
+        self._plans.append(listener)
+
+    def on_shown(self, listener: Listener) -> None:
+        self._shown.append(listener)
 
     def schedules_changed(self, schedules: Sequence[Schedule]) -> None:
         """These were made, changed, paused or resumed. (Of one that was deleted, the store's fence tells.)"""
@@ -40,3 +48,14 @@ class Signals:
         """Whoever works on it should stop."""
         for listener in self._canceled:
             listener(execution_id)
+
+    def plans(self) -> None:
+        """Something about a plan has changed, and may be followed by something else."""
+        for listener in self._plans:
+            listener()
+        self.shown()
+
+    def shown(self) -> None:
+        """Something about a plan has changed that is shown outside."""
+        for listener in self._shown:
+            listener()

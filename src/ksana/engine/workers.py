@@ -32,7 +32,7 @@ class Workers:
         self._claimed: dict[Claim, Claimed] = {}
         self._executing: set[Claim] = set()
         self._handing_back = False
-        self.on_end: Callable[[Result], None] = _ignored
+        self.on_end: Callable[[Claimed, Result], None] = _ignored
         """Told whenever one is over, and so its job's next may be let in."""
         self.on_free: Callable[[], None] = _nothing
         """Told whenever a place is free."""
@@ -96,7 +96,7 @@ class Workers:
             self._executing.discard(claim)
             self._tasks.pop(claim, None)
             self._measures.running(len(self._executing))
-            self.on_end(result)
+            self.on_end(claimed, result)
 
     def _executed(self, claim: Claim) -> None:
         self._executing.discard(claim)
@@ -130,7 +130,7 @@ class Workers:
             log().error("not recorded", action="run.not_recorded", run_id=claimed.execution.id, err=again.message)
 
 
-def _ignored(_: Result) -> None:
+def _ignored(_: Claimed, __: Result) -> None:
     """Nobody wants to know."""
 
 

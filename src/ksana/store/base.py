@@ -22,9 +22,27 @@ from ksana.domain.execution import Attempt, Claim, Claimed, Execution
 from ksana.domain.instance import Instance, Lease
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
+from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
 from ksana.domain.states import ExecutionStatus
 from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
+from ksana.store.plan_requests import (
+    Admission,
+    Candidate,
+    CheckpointRemoval,
+    ContextChange,
+    NewPlan,
+    OutboxRow,
+    PlanFigures,
+    PlanFilter,
+    PlanOrder,
+    PlanStanding,
+    ShownPlan,
+    Steered,
+    TaskFilter,
+    TaskOrder,
+    TaskStages,
+)
 from ksana.store.requests import (
     AuditedSchedule,
     AuditEntry,
@@ -54,6 +72,7 @@ from ksana.store.requests import (
     ScheduleChange,
     StoreHealth,
 )
+from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
 from ksana.store.workflow_requests import (
     Ended,
     EndedRun,
@@ -358,6 +377,118 @@ class Workflows(Protocol):
         """What its attempts wrote after that (epoch, seq), in order."""
 
 
+class Plans(Protocol):
+    """Plans, the tasks of their tenants, and what is shown of them outside. A task's run is a workflow run like others; what
+    becomes of it becomes of the task in the same transaction."""
+
+    async def create_plan(self, new: NewPlan) -> Plan:
+        """→ READY, or RUNNING; a task for each tenant, CREATED. IdTaken, TenantBusy (nothing is written)."""
+
+    async def steer_plan(self, order: PlanOrder) -> Steered:
+        """A person's order. Start: READY → RUNNING. Pause: RUNNING → PAUSED, its tasks at their next stage boundary. Resume:
+        PAUSED → RUNNING with the tasks that paused with it. Cancel: → CANCELLED with all that has not ended. RetryFailed: FAILED
+        tasks → CREATED, a plan that had ended → RUNNING. NotFound, PlanRefused, GateShut, BudgetSpent."""
+
+    async def steer_task(self, order: TaskOrder) -> Steered:
+        """A person's order. Pause: CREATED, WAITING_FOR_LOCK → PAUSED; RUNNING at its next stage boundary. Resume: PAUSED →
+        CREATED. Retry: FAILED, CANCELLED → CREATED. Cancel: → CANCELLED. NotFound, TaskRefused, TenantBusy."""
+
+    async def change_context(self, change: ContextChange) -> bool:
+        """More for the checkpoint of a task. NotFound, TaskRefused, CheckpointStale."""
+
+    async def remove_checkpoint(self, removal: CheckpointRemoval) -> bool:
+        """A failed task would begin from its first stage. False: it has none. NotFound, TaskRefused, CheckpointStale."""
+
+    async def plan_by_key(self, key: str) -> Plan:
+        """NotFound."""
+
+    async def plans(self, filters: PlanFilter, page: PageRequest) -> Page[Plan]:
+        """Newest first."""
+
+    async def plan_waves(self, plan: Plan) -> Sequence[WaveTally]:
+        """How the tasks of each wave stand."""
+
+    async def plan_events(self, plan_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        """What happened to a plan, in order."""
+
+    async def tasks(self, filters: TaskFilter, page: PageRequest) -> Page[TenantTask]:
+        """In the order in which they are begun; without checkpoints."""
+
+    async def task_of(self, tenant_id: str, plan_key: str | None = None) -> TenantTask:
+        """The tenant's task, or the last that it had; or its task in one plan. NotFound."""
+
+    async def tasks_of(self, tenant_ids: Sequence[str]) -> Mapping[str, TenantTask]:
+        """The same for many; a tenant that never had one is left out."""
+
+    async def task_stages(self, task_id: int) -> TaskStages:
+        """A task with its checkpoint and its stages. NotFound."""
+
+    async def task_events(self, task_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        """What happened to a task, in order."""
+
+    # By whoever drives plans
+
+    async def plan_standings(self) -> Sequence[PlanStanding]:
+        """Every plan that goes on."""
+
+    async def step_plan(self, plan_id: int, now: datetime) -> Sequence[Candidate]:
+        """Whatever follows from how its tasks stand: RUNNING → PAUSED, COMPLETED, FAILED; the next wave. Then those whose turn it
+        is; CREATED → WAITING_FOR_LOCK for those whose tenant another task has."""
+
+    async def admit(self, admission: Admission) -> Sequence[int]:
+        """CREATED, WAITING_FOR_LOCK → RUNNING with a new fencing token, for as many as there still is room for: their ids."""
+
+    async def lose_lock(self, task_id: int, now: datetime) -> Sequence[int]:
+        """RUNNING → WAITING_FOR_LOCK: another has its tenant. The executions that are to be broken off."""
+
+    async def tell_progress(self, now: datetime, every: timedelta, limit: int) -> int:
+        """An event for each RUNNING task that has told nothing for so long. How many."""
+
+    async def running_tasks(self, after_id: int, limit: int) -> Sequence[tuple[int, str, str]]:
+        """Id, key and tenant of RUNNING tasks with a greater id, by id."""
+
+    async def task_states(self, keys: Sequence[str]) -> Mapping[str, TaskStatus]:
+        """Of these tasks, those that there are."""
+
+    async def outbox(self, limit: int) -> Sequence[OutboxRow]:
+        """What has changed and is not shown outside yet, oldest first."""
+
+    async def shown(self, row_ids: Sequence[int]) -> int:
+        """These rows of the outbox are done with."""
+
+    async def tasks_to_show(self, task_ids: Sequence[int]) -> Sequence[TenantTask]:
+        """These tasks with their checkpoints."""
+
+    async def plans_to_show(self, plan_ids: Sequence[int]) -> Sequence[ShownPlan]:
+        """These plans with what is shown of them."""
+
+    async def all_tasks_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[TenantTask]:
+        """Tasks with a greater id, by id, that have not ended, or not before `since`."""
+
+    async def all_plans_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[ShownPlan]:
+        """Plans, likewise."""
+
+    async def plan_figures(self) -> PlanFigures:
+        """How many there are that have not ended."""
+
+    # By `ksana.runtime.sql`
+
+    async def write_runtime(self, writes: Sequence[RuntimeWrite]) -> Sequence[bool]:
+        """Each by its rule; whether it was written."""
+
+    async def read_runtime(self, kind: str, keys: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+        """The values and versions of those that are there and have not expired."""
+
+    async def all_runtime(self, kind: str, limit: int) -> Mapping[str, tuple[str, int]]:
+        """All of a kind."""
+
+    async def remove_runtime(self, removals: Sequence[RuntimeRemoval]) -> Sequence[bool]:
+        """Whether each was there, and went."""
+
+    async def count_runtime(self) -> Mapping[str, int]:
+        """How many there are of each kind."""
+
+
 class Cluster(Protocol):
     """Instances, leases, and the work of those that died. Lease times are the database's own on PostgreSQL and MySQL."""
 
@@ -407,7 +538,7 @@ class Journal(Protocol):
         ledger, events, instances that are gone. Never anything that has not ended."""
 
 
-class Store(Definitions, Ledger, Queue, Workflows, Cluster, Journal, Protocol):
+class Store(Definitions, Ledger, Queue, Workflows, Plans, Cluster, Journal, Protocol):
     """All of it, and the store itself."""
 
     async def ping(self) -> StoreHealth:

@@ -88,6 +88,8 @@ class EndedRun:
 
     status: RunStatus
     seconds: float
+    of_plan: bool = False
+    """Whether it was a tenant's task."""
 
 
 @dataclass(frozen=True, slots=True)

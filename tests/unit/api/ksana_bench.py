@@ -29,6 +29,8 @@ from ksana.engine.commands import (
     JobCommands,
     JobEdit,
     NodeDefaults,
+    PlanCommands,
+    PlanOptions,
     Resolver,
     RunCommands,
     ScheduleCommands,
@@ -85,6 +87,7 @@ class Bench:
             runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
             workflows=WorkflowCommands(store, clock, Resolver(store, Checks(), NodeDefaults()), signals),
             workflow_runs=WorkflowRunCommands(store, clock, signals),
+            plans=PlanCommands(store, clock, Resolver(store, Checks(), NodeDefaults()), signals, PlanOptions()),
             settings=Settings(),
         )
         self.api: httpx2.AsyncClient

@@ -21,6 +21,8 @@ from ksana.engine.commands import (
     JobCommands,
     JobDraft,
     NodeDefaults,
+    PlanCommands,
+    PlanOptions,
     Resolver,
     RunCommands,
     RunRequest,
@@ -29,8 +31,9 @@ from ksana.engine.commands import (
     WorkflowCommands,
     WorkflowRunCommands,
 )
-from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.plans.outside import Outside
 from ksana.engine.queries import JobView, Queries
 from ksana.engine.runner import CallbackOptions
 from ksana.engine.signals import Signals
@@ -38,6 +41,7 @@ from ksana.engine.upkeep import Deadlines, RunDeadlines
 from ksana.executors.base import ExecutionContext
 from ksana.executors.registry import Executors
 from ksana.executors.wait import WaitExecutor
+from ksana.runtime.memory import MemoryRuntime
 from ksana.store.base import Store
 from ksana.store.requests import ExecutionFilter, NewInstance, PageRequest
 
@@ -78,9 +82,14 @@ class Simulation:
         executors = Executors([self.target, WaitExecutor()], plugins=[])
         measures = Measures(self.registry, MeasureOptions(max_tasks=2))
         options = EngineOptions(callback=CallbackOptions("http://ksana/api/v1/callbacks"), workers=workers)
-        self.workflows = WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), self.signals)
+        resolver = Resolver(store, executors, NodeDefaults())
+        self.workflows = WorkflowCommands(store, clock, resolver, self.signals)
+        self.plans = PlanCommands(store, clock, resolver, self.signals, PlanOptions())
+        self.outside = Outside(MemoryRuntime(options.lifetimes, clock=clock))
         self.workflow_runs = WorkflowRunCommands(store, clock, self.signals)
-        self.engine = Engine(store, clock, executors, options, self.signals, measures, self.workflows)
+        self.engine = Engine(
+            store, clock, executors, options, Shared(self.signals, measures, self.outside), self.workflows
+        )
         self.run_deadlines = RunDeadlines(store, self.signals, timedelta(seconds=1))
         self.deadlines = Deadlines(store, self.signals, measures, timedelta(seconds=1))
         self.jobs = JobCommands(store, clock, executors, self.signals)
@@ -103,6 +112,8 @@ class Simulation:
             done = (await self.engine.scheduler.run_once(now)).done
             done += (await self.deadlines.run_once(now)).done
             done += (await self.run_deadlines.run_once(now)).done
+            done += (await self.engine.plans.run_once(now)).done
+            done += (await self.engine.projector.run_once(now)).done
             done += (await self.engine.dispatcher.run_once(now)).done
             if self.target.held is None:
                 done += await self.idle()

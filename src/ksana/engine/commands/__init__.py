@@ -2,6 +2,7 @@
 
 from ksana.engine.commands.definitions import NodeDefaults, Resolver
 from ksana.engine.commands.jobs import JobCommands, JobDraft, JobEdit, RunRequest, ScheduleDraft
+from ksana.engine.commands.plans import PlanCommands, PlanOptions
 from ksana.engine.commands.runs import CallbackMessage, Canceled, RunCommands
 from ksana.engine.commands.schedules import ScheduleCommands, ScheduleEdit
 from ksana.engine.commands.workflow_runs import WorkflowRunCommands
@@ -14,6 +15,8 @@ __all__ = [
     "JobDraft",
     "JobEdit",
     "NodeDefaults",
+    "PlanCommands",
+    "PlanOptions",
     "Resolver",
     "RunCommands",
     "RunRequest",

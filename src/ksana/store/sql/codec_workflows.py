@@ -87,6 +87,8 @@ def workflow_run(row: Row[Any]) -> WorkflowRun:
         deadline_at=codec.instant(row.deadline_at),
         started_at=codec.instant(row.started_at),
         ended_at=codec.instant(row.ended_at),
+        plan_id=row.plan_id,
+        tenant_id=row.tenant_id,
     )
 
 

@@ -303,6 +303,9 @@ workflow_runs = _table(
     Column("started_at", Micros),
     Column("ended_at", Micros),
     Column("updated_at", Micros, nullable=False),
+    # Of a run that is a tenant's task: that, and the fencing token of the tenant's lock that it runs under.
+    Column("task_id", Id),
+    Column("fence", BigInteger),
     _sparse("ix_workflow_runs_deadline", "deadline_at", "id", by="deadline_at"),
     _sparse("ix_workflow_runs_plan", "plan_id", by="plan_id"),
     _sparse("ix_workflow_runs_parent", "parent_execution_id", "id", by="parent_execution_id"),
@@ -320,14 +323,97 @@ plans = _table(
     Column("name", String(128), nullable=False),
     Column("status", String(12), nullable=False),
     Column("spec", Json, nullable=False),
-    Column("max_concurrency", Integer, nullable=False),
+    # What the runs of its tasks start with.
+    Column("snapshot", KEY, nullable=False),
+    Column("tenants", Integer, nullable=False),
+    Column("wave", Integer, nullable=False),
+    # The last wave whose gate has been passed; failures that a person accepted.
+    Column("cleared", Integer, nullable=False),
+    Column("forgiven", Integer, nullable=False),
     Column("reason", String(255)),
+    Column("message", Text),
     Column("version", Integer, nullable=False),
     Column("created_at", Micros, nullable=False),
     Column("started_at", Micros),
     Column("ended_at", Micros),
     Column("updated_at", Micros, nullable=False),
     Index("ix_plans_status", "status", "id"),
+)
+
+# A tenant's pass through the stages of a plan; its run is what is worked on.
+tenant_tasks = _table(
+    "tenant_tasks",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("public_id", KEY, nullable=False, unique=True),
+    Column("plan_id", Id, nullable=False),
+    Column("tenant_id", KEY, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("wave", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    # What it was asked for while it runs.
+    Column("wish", String(16)),
+    # Whether a person asked for it by name: then it may run while its plan is paused.
+    Column("asked_for", Integer, nullable=False),
+    # Not before then: somebody outside has the tenant's lock.
+    Column("ready_at", Micros),
+    Column("params", Json),
+    Column("run_id", Id),
+    Column("generation", Integer, nullable=False),
+    Column("last_completed", Integer, nullable=False),
+    # What was added to its checkpoint from outside; when that was saved (NULL: there is none), and how often it was.
+    Column("context", Json),
+    Column("checkpoint_at", Micros),
+    Column("checkpoint_version", Integer, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("error", Text),
+    Column("reason", String(255)),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Micros, nullable=False),
+    Column("started_at", Micros),
+    Column("ended_at", Micros),
+    Column("updated_at", Micros, nullable=False),
+    # When it last told how far it is; NULL unless RUNNING.
+    Column("told_at", Micros),
+    Index("uq_tenant_tasks_tenant", "plan_id", "tenant_id", unique=True),
+    Index("ix_tenant_tasks_tenant", "tenant_id", "id"),
+    Index("ix_tenant_tasks_plan", "plan_id", "status", "wave", "position"),
+    Index("ix_tenant_tasks_position", "plan_id", "position"),
+    Index("ix_tenant_tasks_status", "status", "id"),
+    Index("ix_tenant_tasks_updated_at", "updated_at", "id"),
+    _sparse("ix_tenant_tasks_told_at", "told_at", "id", by="told_at"),
+)
+
+# Whose turn a tenant is. Never removed, so that its fencing token never begins again.
+tenants = _table(
+    "tenants",
+    Column("tenant_id", KEY, primary_key=True),
+    # Its task, from when it was made until it has ended; NULL: it has none.
+    Column("task_id", Id),
+    # Grows with every task that takes the lock.
+    Column("fence", BigInteger, nullable=False),
+    integer_id=False,
+)
+
+# What of plans and tasks has changed, and is not shown outside yet. Written with the change, removed when it is shown.
+outbox = _table(
+    "outbox",
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("at", Micros, nullable=False),
+    Column("type", String(40), nullable=False),
+    Column("plan_id", Id, nullable=False),
+    Column("task_id", Id),
+)
+
+# What is shown outside, where the database is what shows it (ksana.runtime.sql).
+runtime_state = _table(
+    "runtime_state",
+    Column("kind", String(16), primary_key=True),
+    Column("state_key", KEY, primary_key=True),
+    Column("value", LongText, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("expires_at", Micros, nullable=False),
+    Index("ix_runtime_state_expires", "expires_at"),
+    integer_id=False,
 )
 
 idempotency_keys = _table(

@@ -17,17 +17,22 @@ from ksana.domain.execution import Attempt, Claim, Claimed, Execution
 from ksana.domain.instance import Instance, Lease
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
+from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
 from ksana.domain.states import DEFERRED, AttemptStatus, ExecutionStatus
 from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
+from ksana.store import plan_requests as p
 from ksana.store import requests as r
 from ksana.store import workflow_requests as w
+from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
 from ksana.store.sql import reads
+from ksana.store.sql import reads_plans as plans
 from ksana.store.sql import reads_workflows as flows
 from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.filelock import FileLock
 from ksana.store.sql.statements import (
+    admitting,
     callbacks,
     claiming,
     cluster,
@@ -35,11 +40,16 @@ from ksana.store.sql.statements import (
     ending,
     enqueuing,
     firing,
+    heartbeats,
     jobs,
     notes,
     ordering,
+    outbox,
+    plan_steering,
+    planning,
     recovery,
     retention,
+    runtime_state,
     schedules,
     settling,
     starting,
@@ -356,6 +366,110 @@ class SqlStore:
 
     async def logs(self, execution_id: int, after: tuple[int, int], limit: int) -> Sequence[w.LogLine]:
         return await self._read(lambda tx: flows.logs(tx, execution_id, after, limit))
+
+    # Plans ----------------------------------------------------------------------------------------------------------
+
+    async def create_plan(self, new: p.NewPlan) -> Plan:
+        return await self.writer.submit(planning.create, new)
+
+    async def steer_plan(self, order: p.PlanOrder) -> p.Steered:
+        return await self.writer.submit(plan_steering.steer_plans, order)
+
+    async def steer_task(self, order: p.TaskOrder) -> p.Steered:
+        return await self.writer.submit(plan_steering.steer_tasks, order)
+
+    async def change_context(self, change: p.ContextChange) -> bool:
+        return await self.writer.submit(plan_steering.change_contexts, change)
+
+    async def remove_checkpoint(self, removal: p.CheckpointRemoval) -> bool:
+        return await self.writer.submit(plan_steering.remove_checkpoints, removal)
+
+    async def plan_by_key(self, key: str) -> Plan:
+        return await self._read(lambda tx: plans.plan_by_key(tx, key))
+
+    async def plans(self, filters: p.PlanFilter, page: r.PageRequest) -> r.Page[Plan]:
+        return await self._read(lambda tx: plans.plans(tx, filters, page))
+
+    async def plan_waves(self, plan: Plan) -> Sequence[WaveTally]:
+        return await self._read(lambda tx: plans.plan_waves(tx, plan))
+
+    async def plan_events(self, plan_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        return await self._read(lambda tx: plans.events_of(tx, f"plan/{plan_id}", after_id, limit))
+
+    async def tasks(self, filters: p.TaskFilter, page: r.PageRequest) -> r.Page[TenantTask]:
+        return await self._read(lambda tx: plans.tasks(tx, filters, page))
+
+    async def task_of(self, tenant_id: str, plan_key: str | None = None) -> TenantTask:
+        return await self._read(lambda tx: plans.task_of(tx, tenant_id, plan_key))
+
+    async def tasks_of(self, tenant_ids: Sequence[str]) -> Mapping[str, TenantTask]:
+        return await self._read(lambda tx: plans.tasks_of(tx, tenant_ids))
+
+    async def task_stages(self, task_id: int) -> p.TaskStages:
+        return await self._read(lambda tx: plans.task_stages(tx, task_id))
+
+    async def task_events(self, task_id: int, after_id: int, limit: int) -> Sequence[Event]:
+        return await self._read(lambda tx: plans.events_of(tx, f"task/{task_id}", after_id, limit))
+
+    async def plan_standings(self) -> Sequence[p.PlanStanding]:
+        return await self._read(admitting.standings)
+
+    async def step_plan(self, plan_id: int, now: datetime) -> Sequence[p.Candidate]:
+        return await self.writer.submit(admitting.step, admitting.Step(plan_id, now))
+
+    async def admit(self, admission: p.Admission) -> Sequence[int]:
+        return await self.writer.submit(admitting.admit, admission)
+
+    async def lose_lock(self, task_id: int, now: datetime) -> Sequence[int]:
+        return await self.writer.submit(admitting.lose, admitting.Loss(task_id, now))
+
+    async def tell_progress(self, now: datetime, every: timedelta, limit: int) -> int:
+        return await self.writer.submit(heartbeats.tell, heartbeats.Round(now, every, limit))
+
+    async def running_tasks(self, after_id: int, limit: int) -> Sequence[tuple[int, str, str]]:
+        return await self._read(lambda tx: plans.running_tasks(tx, after_id, limit))
+
+    async def task_states(self, keys: Sequence[str]) -> Mapping[str, TaskStatus]:
+        return await self._read(lambda tx: plans.task_states(tx, keys))
+
+    async def outbox(self, limit: int) -> Sequence[p.OutboxRow]:
+        return await self._read(lambda tx: outbox.read(tx, limit))
+
+    async def shown(self, row_ids: Sequence[int]) -> int:
+        return await self.writer.submit(outbox.done, tuple(row_ids))
+
+    async def tasks_to_show(self, task_ids: Sequence[int]) -> Sequence[TenantTask]:
+        return await self._read(lambda tx: plans.shown_tasks(tx, task_ids))
+
+    async def plans_to_show(self, plan_ids: Sequence[int]) -> Sequence[p.ShownPlan]:
+        return await self._read(lambda tx: plans.shown_plans(tx, plan_ids))
+
+    async def all_tasks_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[TenantTask]:
+        return await self._read(lambda tx: plans.tasks_after(tx, after_id, to_micros(since), limit))
+
+    async def all_plans_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[p.ShownPlan]:
+        def question(tx: Tx) -> list[p.ShownPlan]:
+            return plans.shown_plans(tx, plans.plan_ids_after(tx, after_id, to_micros(since), limit))
+
+        return await self._read(question)
+
+    async def plan_figures(self) -> p.PlanFigures:
+        return await self._read(plans.figures)
+
+    async def write_runtime(self, writes: Sequence[RuntimeWrite]) -> Sequence[bool]:
+        return await self.writer.submit(runtime_state.write, writes)
+
+    async def read_runtime(self, kind: str, keys: Sequence[str]) -> Mapping[str, tuple[str, int]]:
+        return await self._read(lambda tx: runtime_state.read(tx, kind, keys))
+
+    async def all_runtime(self, kind: str, limit: int) -> Mapping[str, tuple[str, int]]:
+        return await self._read(lambda tx: runtime_state.read_all(tx, kind, limit))
+
+    async def remove_runtime(self, removals: Sequence[RuntimeRemoval]) -> Sequence[bool]:
+        return await self.writer.submit(runtime_state.remove, removals)
+
+    async def count_runtime(self) -> Mapping[str, int]:
+        return await self._read(runtime_state.count)
 
     # Cluster --------------------------------------------------------------------------------------------------------
 

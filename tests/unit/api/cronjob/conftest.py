@@ -23,6 +23,8 @@ from ksana.domain.execution import Claimed
 from ksana.engine.commands import (
     JobCommands,
     NodeDefaults,
+    PlanCommands,
+    PlanOptions,
     Resolver,
     RunCommands,
     ScheduleCommands,
@@ -109,6 +111,7 @@ async def desk(store: SqlStore, clock: FakeClock) -> AsyncIterator[Desk]:
         runs=RunCommands(store, clock, signals, Measures(CollectorRegistry(), MeasureOptions())),
         workflows=WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals),
         workflow_runs=WorkflowRunCommands(store, clock, signals),
+        plans=PlanCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals, PlanOptions()),
         settings=Settings(),
     )
     yield Desk(services, World(store, clock), clock)

@@ -124,6 +124,7 @@ def _services(sim: Simulation) -> Services:
         runs=sim.runs,
         workflows=sim.workflows,
         workflow_runs=sim.workflow_runs,
+        plans=sim.plans,
         settings=Settings(),
     )
 

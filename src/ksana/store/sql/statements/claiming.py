@@ -20,7 +20,7 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed, Execution
 from ksana.domain.job import ConcurrencyPolicy, Job
 from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus, RunStatus
-from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, node_of_item
+from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, TaskOf, node_of_item
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
@@ -47,7 +47,7 @@ _LIMITS = Statement(
     _IDS,
 )
 _RUNS = Statement(
-    "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth"
+    "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth, t.task_id, t.tenant_id"
     " FROM {rows} {join} workflow_runs t ON t.id = r.id",
     _IDS,
 )
@@ -189,6 +189,7 @@ def _node_claim(row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[s
         depth=run.depth,
         checkpoint=codec.from_json(row.checkpoint),
         is_item=row.parent_id is not None,
+        task=None if run.task_id is None else TaskOf(run.task_id, str(params.get("taskId")), run.tenant_id),
     )
 
 

@@ -31,7 +31,12 @@ def record_change(tx: Tx, at: int, actor: Actor, happening: Happening) -> None:
 def record_changes(tx: Tx, at: int, changes: Sequence[tuple[Actor, Happening]]) -> None:
     if changes:
         record_events(tx, at, [happening for _, happening in changes])
-        tx.run(_INSERT_AUDIT, [_audit_row(at, actor, happening) for actor, happening in changes])
+        tx.run(_INSERT_AUDIT, [_audit_row(at, actor, *happening) for actor, happening in changes])
+
+
+def record_audit(tx: Tx, at: int, actor: Actor, action: str, subject: str, data: Mapping[str, Any] | None) -> None:
+    """What somebody asked for, where what followed from it is told by events of its own."""
+    tx.run(_INSERT_AUDIT, [_audit_row(at, actor, action, subject, data)])
 
 
 def why(actor: Actor) -> dict[str, str]:
@@ -39,8 +44,7 @@ def why(actor: Actor) -> dict[str, str]:
     return {"reason": fitting(actor.reason, 255)} if actor.reason else {}
 
 
-def _audit_row(at: int, actor: Actor, happening: Happening) -> tuple[Any, ...]:
-    action, subject, data = happening
+def _audit_row(at: int, actor: Actor, action: str, subject: str, data: Mapping[str, Any] | None) -> tuple[Any, ...]:
     return (
         at,
         fitting(actor.name, 128),

@@ -12,7 +12,7 @@ from ksana.domain.states import RUN_ADMITTED, RUN_TERMINAL, RunMove, RunStatus
 from ksana.domain.workflow import Snapshot
 from ksana.domain.workflow_run import ended_status
 from ksana.store.sql.rows import Statement, brief, columns, update_by_id
-from ksana.store.sql.statements import snapshots
+from ksana.store.sql.statements import snapshots, tenant_tasks
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import EndedRun
@@ -21,7 +21,8 @@ _IDS = columns(id="int")
 # Without the parameters, which may be large.
 _LOCK = Statement(
     "SELECT t.id, t.public_id, t.workflow_id, t.status, t.reason, t.error, t.snapshot, t.open_nodes, t.failed_nodes,"
-    " t.stopped_nodes, t.parent_execution_id, t.deadline_at, t.started_at, t.ended_at"
+    " t.stopped_nodes, t.parent_execution_id, t.deadline_at, t.started_at, t.ended_at, t.plan_id, t.task_id, t.tenant_id,"
+    " t.fence"
     " FROM {rows} {join} workflow_runs t {by_id} ON t.id = r.id ORDER BY t.id {for_update}",
     _IDS,
 )
@@ -123,8 +124,9 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
         return
     tx.run(_WRITE, [_row(run, at) for run in changed])
     record_events(tx, at, [told for run in changed if (told := _told(run)) is not None])
+    tenant_tasks.follow(tx, changed, at)
     tx.ended_runs += [
-        EndedRun(run.status, max(0, at - (run.started_at or at)) / 1_000_000)
+        EndedRun(run.status, max(0, at - (run.started_at or at)) / 1_000_000, of_plan=run.row.plan_id is not None)
         for run in changed
         if run.status in RUN_TERMINAL and run.row.status not in RUN_TERMINAL
     ]

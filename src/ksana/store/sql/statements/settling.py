@@ -35,6 +35,7 @@ from ksana.store.sql.statements.advancing import EndedNode, advance, results_of
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.slots import release, status_list
+from ksana.store.sql.statements.tenant_tasks import fenced_out
 from ksana.store.sql.tx import NO_ROWS, Tx
 
 _RUNNING = frozenset({ExecutionStatus.RUNNING})
@@ -162,6 +163,8 @@ def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
 def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
     held = runs.lock(tx, [settlement.ending.claim.workflow_run_id for settlement in settlements])
     mine = lock_claims(tx, [settlement.ending.claim for settlement in settlements])
+    stale = fenced_out(tx, held.values())
+    mine = {claim: row for claim, row in mine.items() if row.workflow_run_id not in stale}
     answers: list[bool | KsanaError] = []
     moved: list[Moved] = []
     attempts: list[tuple[Any, ...]] = []

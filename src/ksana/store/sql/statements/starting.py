@@ -40,6 +40,10 @@ _RUN = columns(
     deadline_at="int",
     created_at="int",
     updated_at="int",
+    plan_id="int",
+    task_id="int",
+    tenant_id="text",
+    fence="int",
 )
 NODE = columns(
     workflow_run_id="int",
@@ -63,6 +67,16 @@ _runs = schema.workflow_runs.c
 
 
 @dataclass(frozen=True, slots=True)
+class OfTask:
+    """The tenant's task that a run is, and the fencing token of the lock that it begins under."""
+
+    plan_id: int | None = None
+    task_id: int | None = None
+    tenant_id: str | None = None
+    fence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Beginning:
     """A run that is to be, and where it comes from."""
 
@@ -71,6 +85,7 @@ class Beginning:
     schedule_id: int | None = None
     planned_for: int | None = None
     parent_execution_id: int | None = None
+    task: OfTask = OfTask()
 
 
 def start(tx: Tx, news: list[NewRun]) -> list[StartedRun | KsanaError]:
@@ -189,6 +204,10 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
         codec.micros(new.deadline),
         at,
         at,
+        each.task.plan_id,
+        each.task.task_id,
+        each.task.tenant_id,
+        each.task.fence,
     )
 
 

@@ -1,0 +1,87 @@
+"""Keeps plans going: tenants are begun as there is room for them; waves, gates, budgets and ends follow from counting.
+
+Any instance may do it, and all do: the plan's row is locked while anything about it is decided.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from ksana.domain.plan import Nothing, decide
+from ksana.engine.loop import Round
+from ksana.engine.plans.locks import Locks
+from ksana.engine.signals import Signals
+from ksana.store.base import Store
+from ksana.store.plan_requests import Admission, Candidate
+from ksana.telemetry import log
+
+TRY_LOCK_AGAIN = timedelta(seconds=5)
+
+
+class PlanDriver:
+    name = "plans"
+
+    def __init__(self, store: Store, locks: Locks, signals: Signals, interval: timedelta) -> None:
+        self.interval = interval
+        self._store = store
+        self._locks = locks
+        self._signals = signals
+
+    async def run_once(self, now: datetime) -> Round:
+        done = 0
+        for standing in await self._store.plan_standings():
+            if not isinstance(decide(standing.plan, standing.waves), Nothing):
+                done += await self._step(standing.plan.id, now)
+                self._signals.shown()
+        if done:
+            self._signals.work()
+        return Round(done)
+
+    async def _step(self, plan_id: int, now: datetime) -> int:
+        """How many tenants were begun."""
+        begun = 0
+        while candidates := await self._store.step_plan(plan_id, now):
+            admission = await self._with_locks(plan_id, candidates, now)
+            admitted = set(await self._store.admit(admission))
+            begun += len(admitted)
+            await self._locks.drop([each for each in candidates if each.task_id not in admitted])
+            if not admitted and not admission.refused:
+                break  # another instance was quicker
+        return begun
+
+    async def _with_locks(self, plan_id: int, candidates: Sequence[Candidate], now: datetime) -> Admission:
+        admitted, refused = [], []
+        for each in candidates:
+            if await self._locks.take(each.tenant_id, each.task_key):
+                admitted.append(each.task_id)
+            else:
+                log().warning(
+                    "somebody else has the tenant's lock",
+                    action="plan.lock_held",
+                    tenant=each.tenant_id,
+                    task=each.task_key,
+                )
+                refused.append(each.task_id)
+        return Admission(plan_id, now, tuple(admitted), tuple(refused), now + TRY_LOCK_AGAIN)
+
+
+class Progress:
+    """Tasks that run tell how far they are, however slow their stage is."""
+
+    name = "plan_progress"
+    every = timedelta(seconds=10)
+    AT_ONCE = 1_000
+
+    def __init__(self, store: Store, signals: Signals) -> None:
+        self.interval = timedelta(seconds=2)
+        self._store = store
+        self._signals = signals
+
+    async def run_once(self, now: datetime) -> Round:
+        told = await self._store.tell_progress(now, self.every, self.AT_ONCE) if await self._anybody() else 0
+        if told:
+            self._signals.shown()
+        return Round(told, now if told >= self.AT_ONCE else None)
+
+    async def _anybody(self) -> bool:
+        """A look that writes nothing, where there is nothing to tell."""
+        return bool(await self._store.running_tasks(0, 1))

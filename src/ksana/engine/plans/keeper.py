@@ -1,0 +1,153 @@
+"""Keeps what is shown outside what it should be: locks are renewed, what is missing or wrong there is made anew, what was left
+behind goes. Redis may be away, frozen, flushed or tampered with: the store has everything, and this brings it back.
+"""
+
+from datetime import datetime, timedelta
+
+from ksana.domain.errors import RuntimeUnavailable
+from ksana.engine.loop import Round
+from ksana.engine.plans.findings import Findings
+from ksana.engine.plans.locks import Locks
+from ksana.engine.plans.outside import Outside
+from ksana.engine.plans.projector import Turn
+from ksana.engine.plans.showing import WITHOUT_LOCK, Shelf, not_as_shown, plans_not_shown, show_tasks, shown_plan
+from ksana.engine.signals import Signals
+from ksana.runtime.base import RuntimeState
+from ksana.store.base import Store
+from ksana.telemetry import log
+
+AT_ONCE = 200
+LOOK = timedelta(seconds=2)
+COUNT_EVERY = timedelta(seconds=30)
+
+
+class Keeper:
+    name = "runtime_keeper"
+    interval = LOOK
+
+    def __init__(
+        self, store: Store, outside: Outside, locks: Locks, turn: Turn, signals: Signals, shelf: Shelf
+    ) -> None:
+        self._store = store
+        self._outside = outside
+        self._locks = locks
+        self._turn = turn
+        self._signals = signals
+        self._shelf = shelf
+        self._after_task = self._after_plan = 0
+        self._renew_at: datetime | None = None
+        self._count_at: datetime | None = None
+        self.findings = Findings()
+
+    async def run_once(self, now: datetime) -> Round:
+        usable = await self._outside.look()
+        if not await self._turn.mine(now):
+            if usable:
+                self._outside.regain()  # whoever's turn it is brings it up to date
+            return Round()
+        if usable and self._outside.trouble is not None:
+            await self._make_anew(self._outside.chosen, now)
+            self._outside.regain()
+        elif self._outside.stale:
+            await self._make_anew(self._outside.now, now)
+        await self._keep_locks(now)
+        done = await self._compare(now)
+        await self._count(now)
+        return Round(done)
+
+    # All of it ----------------------------------------------------------------------------------------------------
+
+    async def _make_anew(self, state: RuntimeState, now: datetime) -> None:
+        """Everything that is to be seen, whatever is there. RuntimeUnavailable."""
+        since, after = now - self._shelf.projection, 0
+        shown = 0
+        while tasks := await self._store.all_tasks_to_show(after, since, AT_ONCE):
+            await show_tasks(state, tasks, self._shelf, now)
+            after, shown = tasks[-1].id, shown + len(tasks)
+        after = 0
+        while plans := await self._store.all_plans_to_show(after, since, AT_ONCE):
+            await state.plans.save([shown_plan(each) for each in plans])
+            after = plans[-1].plan.id
+        self._outside.stale = False
+        self._renew_at = None
+        if shown:
+            log().info("runtime state was made anew", action="runtime.made_anew", store=state.name, tasks=shown)
+
+    # Locks --------------------------------------------------------------------------------------------------------
+
+    async def _keep_locks(self, now: datetime) -> None:
+        """Every task that runs has its tenant's lock, for long enough; one that somebody else has is lost."""
+        renew = self._renew_at is None or now >= self._renew_at
+        after = 0
+        while tasks := await self._store.running_tasks(after, AT_ONCE):
+            after = tasks[-1][0]
+            tenants = [tenant_id for _, _, tenant_id in tasks]
+            holders = await self._outside.use(lambda state, t=tenants: state.locks.holders(t))  # type: ignore[misc]
+            for task_id, task_key, tenant_id in tasks:
+                held = holders.get(tenant_id) == task_key
+                if (renew or not held) and not await self._locks.take(tenant_id, task_key):
+                    await self._lose(task_id, task_key, tenant_id, now)
+                elif not held:
+                    self.findings.repaired += 1
+        if renew:
+            self._renew_at = now + self._locks.life / 3
+
+    async def _lose(self, task_id: int, task_key: str, tenant_id: str, now: datetime) -> None:
+        log().error("a tenant's lock is lost", action="plan.lock_lost", tenant=tenant_id, task=task_key)
+        for execution_id in await self._store.lose_lock(task_id, now):
+            self._signals.canceled(execution_id)
+        self._signals.plans()
+
+    # A part of it at a time ---------------------------------------------------------------------------------------
+
+    async def _compare(self, now: datetime) -> int:
+        """Tasks and plans, a portion each time, against what is shown of them; what is not as it should be is shown again."""
+        since, state = now - self._shelf.projection, self._outside.now
+        tasks = await self._store.all_tasks_to_show(self._after_task, since, AT_ONCE)
+        self._after_task = tasks[-1].id if len(tasks) == AT_ONCE else 0
+        plans = await self._store.all_plans_to_show(self._after_plan, since, AT_ONCE)
+        self._after_plan = plans[-1].plan.id if len(plans) == AT_ONCE else 0
+        try:
+            wrong = await not_as_shown(state, tasks, self._shelf, now)
+            missing = await plans_not_shown(state, plans, now)
+            await show_tasks(state, wrong, self._shelf, now)
+            await state.plans.save([shown_plan(each) for each in missing])
+            found = len(wrong) + len(missing) + await state.repaired()
+        except RuntimeUnavailable as error:
+            self._outside.lose(error)
+            return 0
+        self._tell_repairs(state, found, all_gone=bool(wrong) and len(wrong) == len(tasks))
+        return found
+
+    def _tell_repairs(self, state: RuntimeState, found: int, *, all_gone: bool) -> None:
+        if not found:
+            return
+        self.findings.repaired += found
+        log().warning("what is shown outside was repaired", action="runtime.repaired", store=state.name, number=found)
+        if all_gone:  # flushed, it seems: all that is not in this portion, too
+            self._outside.stale = True
+
+    # For metrics --------------------------------------------------------------------------------------------------
+
+    async def _count(self, now: datetime) -> None:
+        """How much is there; and locks of tasks that do not run, which go."""
+        if self._count_at is not None and now < self._count_at:
+            return
+        self._count_at = now + COUNT_EVERY
+        try:
+            state = self._outside.now
+            self.findings.counts = await state.counts()
+            self.findings.leaked_now = await self._release_leaked(state)
+            self.findings.leaked += self.findings.leaked_now
+        except RuntimeUnavailable as error:
+            self._outside.lose(error)
+
+    async def _release_leaked(self, state: RuntimeState) -> int:
+        held = await state.locks.all()
+        states = await self._store.task_states(list(held.values()))
+        # Of one that waits, somebody may just be taking the lock; of one that we do not know, we cannot say.
+        leaked = {tenant: task for tenant, task in held.items() if states.get(task) in WITHOUT_LOCK}
+        for tenant, task in leaked.items():
+            log().warning("a lock was left behind", action="plan.lock_leaked", tenant=tenant, task=task)
+            await state.locks.release(tenant, task)
+        return len(leaked)

@@ -1,0 +1,136 @@
+"""From what the store has to what is shown outside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ksana.domain.errors import UnreadableState
+from ksana.domain.plan import TASK_ENDED, TaskStatus, TenantTask
+from ksana.runtime.base import Checkpoint, PlanProjection, RuntimeState, TaskProjection
+from ksana.store.plan_requests import ShownPlan
+
+
+def shown_task(task: TenantTask) -> TaskProjection:
+    return TaskProjection(
+        task_id=task.key,
+        tenant_id=task.tenant_id,
+        plan_id=task.plan_key,
+        status=task.status.value,
+        pause_requested=task.pause_requested,
+        stage_names=task.stage_names,
+        last_completed_stage_index=task.last_completed,
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+    )
+
+
+def shown_plan(shown: ShownPlan) -> PlanProjection:
+    plan = shown.plan
+    return PlanProjection(
+        plan_id=plan.key,
+        status=plan.status.value,
+        task_ids=shown.task_keys,
+        progress=round(shown.completed / plan.tenants, 4) if plan.tenants else 0.0,
+        max_concurrency=plan.spec.max_concurrency,
+        created_at=plan.created_at,
+        updated_at=plan.updated_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """How long things are shown: checkpoints of tasks that failed, and whatever has ended."""
+
+    checkpoint: timedelta
+    projection: timedelta
+
+    def checkpoint_of(self, task: TenantTask, now: datetime) -> Checkpoint | None:
+        """From where it would go on. Of a task that has not ended it never runs out."""
+        saved = task.checkpoint
+        if saved is None or (task.status in TASK_ENDED and now - saved.saved_at >= self.checkpoint):
+            return None
+        return Checkpoint(saved.last_completed, saved.completed, saved.saved_at, saved.context, saved.version)
+
+
+SETTLED = timedelta(seconds=3)
+"""A change that is younger is on its way by the outbox."""
+WITHOUT_LOCK = TASK_ENDED | {TaskStatus.PAUSED}
+"""Of those that wait, somebody may just be taking the lock."""
+
+
+async def show_tasks(state: RuntimeState, tasks: Sequence[TenantTask], shelf: Shelf, now: datetime) -> None:
+    """All that is shown of these tasks. Can be done again, and in any order: what is there and newer stays.
+    RuntimeUnavailable."""
+    if not tasks:
+        return
+    for task in tasks:
+        await _show_checkpoint(state, task, shelf.checkpoint_of(task, now))
+    await state.tasks.save([shown_task(task) for task in tasks])
+    await state.index.put({task.tenant_id: task.key for task in tasks if task.has_tenant})
+    await state.index.remove({task.tenant_id: task.key for task in tasks if not task.has_tenant})
+    for task in tasks:
+        if task.status in WITHOUT_LOCK:
+            await state.locks.release(task.tenant_id, task.key)
+
+
+async def _show_checkpoint(state: RuntimeState, task: TenantTask, wanted: Checkpoint | None) -> None:
+    if wanted is None:
+        await state.checkpoints.remove(task.key)
+        return
+    stages = wanted.completed_stages
+    # One stage more is the usual case, and only that travels then.
+    if stages and await state.checkpoints.append(task.key, stages[-1], wanted):
+        return
+    await state.checkpoints.put(task.key, wanted)
+
+
+async def not_as_shown(
+    state: RuntimeState, tasks: Sequence[TenantTask], shelf: Shelf, now: datetime
+) -> list[TenantTask]:
+    """Those of these tasks of which something else is shown than there is, and not only because it is about to be.
+    RuntimeUnavailable."""
+    settled = [task for task in tasks if now - task.updated_at > SETTLED]
+    seen = await _seen(state, [task.key for task in settled])
+    index = await state.index.get([task.tenant_id for task in settled])
+    wrong = []
+    for task in settled:
+        in_index = index.get(task.tenant_id) == task.key
+        right = seen.get(task.key) == shown_task(task) and in_index == task.has_tenant
+        if not right or not await _has_checkpoint(state, task, shelf.checkpoint_of(task, now)):
+            wrong.append(task)
+    return wrong
+
+
+async def _seen(state: RuntimeState, keys: Sequence[str]) -> dict[str, TaskProjection]:
+    try:
+        return dict(await state.tasks.get(keys))
+    except UnreadableState:
+        if len(keys) == 1:
+            return {}
+    middle = len(keys) // 2
+    return {**await _seen(state, keys[:middle]), **await _seen(state, keys[middle:])}
+
+
+async def _has_checkpoint(state: RuntimeState, task: TenantTask, wanted: Checkpoint | None) -> bool:
+    try:
+        found = await state.checkpoints.get(task.key)
+    except UnreadableState:
+        return False
+    if wanted is None or found is None:
+        return wanted is None and found is None
+    return found.version >= wanted.version
+
+
+async def plans_not_shown(state: RuntimeState, plans: Sequence[ShownPlan], now: datetime) -> list[ShownPlan]:
+    """Likewise, of plans. RuntimeUnavailable."""
+    wrong = []
+    for each in plans:
+        if now - each.plan.updated_at <= SETTLED:
+            continue
+        try:
+            found = (await state.plans.get([each.plan.key])).get(each.plan.key)
+        except UnreadableState:
+            found = None
+        if found is None or found.status != each.plan.status.value:
+            wrong.append(each)
+    return wrong
