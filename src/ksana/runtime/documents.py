@@ -73,17 +73,17 @@ def plan_fields(plan: PlanProjection) -> Fields:
 def to_text(value: Any) -> str:
     """Compact JSON. Half a character, which UTF-8 has no bytes for, becomes `?`, as in the store. InvalidInput."""
     try:
-        text = json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("contextData", f"cannot be kept: {error}") from error
     return text.encode("utf-8", "replace").decode()
 
 
-def _plain(value: Any) -> Any:
-    """A mapping of whatever kind, outermost or as a field, as the dict that `json` wants."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: dict(part) if isinstance(part, Mapping) else part for key, part in value.items()}
+def _plain(value: Any) -> dict[Any, Any]:
+    """A mapping of another kind as the dict that `json` wants."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def instant_text(instant: datetime) -> str:

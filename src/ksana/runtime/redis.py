@@ -130,7 +130,8 @@ class RedisLocks:
 class RedisRuntime:
     """Implements `ksana.runtime.base.RuntimeState`. Connects when it is first asked for something, and again when it must.
 
-    An answer that is lost raises RuntimeUnavailable, and what was asked for may have been done.
+    An answer that is lost raises RuntimeUnavailable, and what was asked for may have been done; so it may if whoever asked
+    is cancelled.
     """
 
     name = "redis"

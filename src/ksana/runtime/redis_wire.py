@@ -45,7 +45,8 @@ class Wire:
             url,
             # RESP 2: what old servers and proxies speak, too, and nothing comes that was not asked for.
             protocol=2,
-            socket_timeout=seconds,
+            # Time is limited here (`_place`): redis-py would use `wait_for`, in which Python 3.11 loses cancellations.
+            socket_timeout=None,
             socket_connect_timeout=seconds,
             retry=Retry(NoBackoff(), 0),
         )
@@ -110,7 +111,9 @@ class Wire:
         while True:
             answer = await self.command("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_PORTION)
             cursor = int(answer[0])
-            found.update((plain(key).removeprefix(prefix), None) for key in answer[1])
+            names = (plain(key).removeprefix(prefix) for key in answer[1])
+            # No id has a colon: what has one is of a namespace that begins as this one goes on.
+            found.update((name, None) for name in names if ":" not in name)
             if cursor == 0:
                 return list(found)
 
@@ -123,20 +126,16 @@ class Wire:
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
-        """A connection for whoever does not wait too long for it; in it, Redis's errors become ours."""
+        """A connection, and so long for all that is done with it; in it, Redis's errors become ours."""
         if self._closed:
             raise RuntimeUnavailable("Redis: the connection was closed")
         try:
-            async with asyncio.timeout(self._seconds):
-                await self._places.acquire()
+            async with asyncio.timeout(self._seconds), self._places:
+                yield
         except TimeoutError as error:
-            raise RuntimeUnavailable(f"Redis: {CONNECTIONS} commands are waiting for their answers already") from error
-        try:
-            yield
+            raise RuntimeUnavailable(f"Redis: no answer within {self._seconds:g} s") from error
         except (RedisError, OSError) as error:
             raise _unavailable(error) from error
-        finally:
-            self._places.release()
 
 
 def lifetime(ttl: timedelta) -> tuple[str, int]:

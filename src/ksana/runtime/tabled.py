@@ -34,6 +34,7 @@ SAVES_PER_INSTANT = 1_000
 """How many saves of one instant a projection's version can tell apart before it runs into the next microsecond."""
 
 _TRIES = 20
+"""Each is lost only to another save of the same instant, which then is the last."""
 
 
 def name_of(kind: Kind, key: str) -> str:
@@ -136,8 +137,9 @@ class TableProjections(Generic[P]):
 
 
 def _after(refused: RuntimeWrite, there: tuple[str, int] | None) -> RuntimeWrite | None:
+    """How it is tried again against what is there now; None if that was updated later."""
     instant = refused.version // SAVES_PER_INSTANT
-    if there is None:
+    if there is None or there[1] // SAVES_PER_INSTANT < instant:
         return replace(refused, rule=Rule.NEWER, version=instant * SAVES_PER_INSTANT)
     value, version = there
     if version // SAVES_PER_INSTANT > instant:

@@ -37,20 +37,39 @@ def purged(tx: Tx, limits: list[int]) -> list[int | KsanaError]:
     return [runtime_state.purge(tx, limit) for limit in limits]
 
 
-@shared
-async def test_instances_that_share_a_database_agree(store: SqlStore, url: str, clock: FakeClock) -> None:
+@pytest.fixture
+async def rival(store: SqlStore, url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
+    """The store of another instance, which shares the database."""
     other = open_store(url, options=StoreOptions(readers=2), clock=clock)
-    one, two = SqlRuntime(store, Lifetimes()), SqlRuntime(other, Lifetimes())
-    try:
-        wanted = [each.locks.try_acquire("shared", f"task-{n}", HOUR) for n, each in enumerate([one, two] * 25)]
-        puts = [each.checkpoints.put("shared", checkpoint("a", version=n)) for n in range(1, 11) for each in (one, two)]
-        answers = (await asyncio.gather(*wanted, *puts))[: len(wanted)]
-        assert answers.count(True) == 1
-        holder = {"shared": f"task-{answers.index(True)}"}
-        assert await one.locks.holders(["shared"]) == await two.locks.holders(["shared"]) == holder
-        assert await one.checkpoints.get("shared") == checkpoint("a", version=10)
-    finally:
-        await other.close()
+    yield other
+    await other.close()
+
+
+@shared
+async def test_instances_that_share_a_database_agree(store: SqlStore, rival: SqlStore) -> None:
+    one, two = SqlRuntime(store, Lifetimes()), SqlRuntime(rival, Lifetimes())
+    wanted = [each.locks.try_acquire("shared", f"task-{n}", HOUR) for n, each in enumerate([one, two] * 25)]
+    puts = [each.checkpoints.put("shared", checkpoint("a", version=n)) for n in range(1, 11) for each in (one, two)]
+    answers = (await asyncio.gather(*wanted, *puts))[: len(wanted)]
+    assert answers.count(True) == 1
+    holder = {"shared": f"task-{answers.index(True)}"}
+    assert await one.locks.holders(["shared"]) == await two.locks.holders(["shared"]) == holder
+    assert await one.checkpoints.get("shared") == checkpoint("a", version=10)
+
+
+@shared
+async def test_of_two_instances_that_follow_the_same_version_one_does(store: SqlStore, rival: SqlStore) -> None:
+    for version in range(1, 41):
+        rule = Rule.NEXT if version > 1 else Rule.NEWER
+        written = await asyncio.gather(
+            *(
+                each.write_runtime([RuntimeWrite("ckpt", "t", name, HOUR, rule, version)])
+                for name, each in {"one": store, "two": rival}.items()
+            )
+        )
+        assert sorted(map(list, written)) == [[False], [True]]
+        winner = "one" if written[0][0] else "two"
+        assert await store.read_runtime("ckpt", ["t"]) == {"t": (winner, version)}
 
 
 @in_sql

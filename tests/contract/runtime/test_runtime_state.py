@@ -1,8 +1,11 @@
 """What every back end of runtime state does, line by line of `ksana.runtime.base`."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -116,6 +119,13 @@ async def test_a_checkpoint_expires_and_whatever_follows_it_is_new(world: World)
     assert await checkpoints.put("t", checkpoint("b", version=1))
 
 
+async def test_a_context_may_be_any_kind_of_mapping(runtime: RuntimeState) -> None:
+    context: Mapping[str, Any] = MappingProxyType({"a": MappingProxyType({"b": MappingProxyType({})})})
+    await runtime.checkpoints.put("t", replace(checkpoint(), context_data=context))
+    assert await runtime.checkpoints.append("t", "a", replace(checkpoint("a", version=2), context_data=context))
+    assert await runtime.checkpoints.get("t") == checkpoint("a", version=2, a={"b": {}})
+
+
 async def test_what_is_no_json_is_not_kept(runtime: RuntimeState) -> None:
     with pytest.raises(InvalidInput):
         await runtime.checkpoints.put("t", checkpoint("a", bad=float("nan")))
@@ -184,6 +194,13 @@ async def test_of_many_saved_at_once_the_one_that_was_updated_last_stays(runtime
     saves = [task(status=str(n), updated_at=NOON + n * MICROSECOND) for n in range(30)]
     await asyncio.gather(*(runtime.tasks.save([each, task("task-2")]) for each in saves))
     assert (await runtime.tasks.get(["task-1"]))["task-1"] == saves[-1]
+
+
+@everywhere
+async def test_of_many_of_one_instant_saved_at_once_one_stays_whole(runtime: RuntimeState) -> None:
+    saves = [task(status=str(n), stage_names=(str(n),)) for n in range(10)]
+    await asyncio.gather(*(runtime.tasks.save([each]) for each in saves))
+    assert (await runtime.tasks.get(["task-1"]))["task-1"] in saves
 
 
 async def test_thousands_of_projections_are_saved_at_once(runtime: RuntimeState) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tests.contract.store.world import ANNA
@@ -10,7 +11,7 @@ from tests.unit.engine.simulation import Simulation
 from ksana.domain.outcome import Failed, Outcome, Succeeded
 from ksana.domain.plan import Plan, PlanStatus, TenantTask
 from ksana.executors.base import ExecutionContext
-from ksana.store.plan_requests import TaskFilter
+from ksana.store.plan_requests import PlanFilter, TaskFilter
 from ksana.store.requests import PageRequest
 
 STAGES = ("prepare", "migrate", "verify")
@@ -28,7 +29,9 @@ class Rollout:
         """`tenant/stage`, as they were asked for."""
         self.most_at_once = 0
         self._now: Counter[str] = Counter()
+        self.asked: list[ExecutionContext] = []
         self._failing: dict[str, int] = {}
+        self._flaky: dict[str, int] = {}
         self._held: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
         simulation.target.execute = self._execute  # type: ignore[method-assign]
@@ -39,6 +42,7 @@ class Rollout:
         tenant = context.params["tenantId"]
         name = f"{tenant}/{context.place.node_id}"
         self.order.append(name)
+        self.asked.append(context)
         self._now[tenant] += 1
         assert self._now[tenant] == 1, f"two stages of {tenant} at once"
         self.most_at_once = max(self.most_at_once, self._now.total())
@@ -50,6 +54,9 @@ class Rollout:
             if left:
                 self._failing[name] = left - 1
                 return Failed(f"{name} failed", retryable=False)
+            if self._flaky.get(name, 0):
+                self._flaky[name] -= 1
+                return Failed(f"{name} failed, for now")
             return Succeeded({"did": name})
         finally:
             self._now[tenant] -= 1
@@ -58,6 +65,10 @@ class Rollout:
     def fails(self, *names: str, times: int = 1_000) -> None:
         self._failing |= dict.fromkeys(names, times)
 
+    def flaky(self, name: str, *, times: int) -> None:
+        """It fails so often, and may be tried again."""
+        self._flaky[name] = times
+
     def recovers(self, *names: str) -> None:
         for name in names:
             self._failing.pop(name, None)
@@ -65,11 +76,14 @@ class Rollout:
     def hold(self, *names: str) -> None:
         self._held |= set(names)
 
-    async def let_go(self, *names: str) -> None:
+    def release(self, *names: str) -> None:
         for name in names:
             self._held.discard(name)
             if name in self._gates:
                 self._gates[name].set()
+
+    async def let_go(self, *names: str) -> None:
+        self.release(*names)
         await self.settle()
 
     async def settle(self) -> None:
@@ -89,10 +103,10 @@ class Rollout:
 
     # Things -------------------------------------------------------------------------------------------------------
 
-    async def plan(self, *tenants: str, stages: tuple[str, ...] = STAGES, **more: Any) -> str:
+    async def plan(self, *tenants: str, stages: Sequence[str | dict[str, Any]] = STAGES, **more: Any) -> str:
         document = {
             "name": "rollout",
-            "stages": [stage(name) for name in stages],
+            "stages": [stage(each) if isinstance(each, str) else each for each in stages],
             "tenants": list(tenants),
             "maxConcurrency": 2,
             "autoStart": True,
@@ -118,3 +132,7 @@ class Rollout:
         plan = await self.reread(key)
         page = await self.simulation.store.tasks(TaskFilter(plan.id), PageRequest(size=500))
         return {task.tenant_id: task.status.value for task in page.items}
+
+    async def tasks_by_plan(self) -> dict[str, dict[str, str]]:
+        page = await self.simulation.store.plans(PlanFilter(), PageRequest(size=500))
+        return {plan.key: await self.tasks(plan.key) for plan in page.items}

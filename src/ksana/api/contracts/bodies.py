@@ -1,11 +1,12 @@
 """Bodies that are read as they came: one that may be missing, or that is kept word for word."""
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 import orjson
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PrivateAttr, ValidationError, model_validator
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -34,3 +35,22 @@ def body_of(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """`openapi_extra` for a route that reads its body itself. The model's schema must have no parts elsewhere."""
     schema = model.model_json_schema()
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+
+
+class AsGiven(BaseModel):
+    """An object that its fields only describe: it is read by somebody else, who knows better what is wrong with it."""
+
+    _document: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _kept(cls, value: Any, validate: Callable[[Any], Self]) -> Self:
+        if not isinstance(value, dict):
+            return validate(value)  # which refuses it
+        made = cls.model_construct()
+        made._document = value
+        return made
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return self._document

@@ -5,6 +5,7 @@ from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.ids import KEY_LENGTH, LARGEST_INTEGER, checked_key
 from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
+from ksana.domain.plan_reading import tenant_key
 from ksana.domain.workflow import MAX_ITEMS, Workflow, item_id
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.base import Store
@@ -50,6 +51,17 @@ def possible(kind: str, text: str) -> str:
         return checked_key(text)
     except InvalidInput:
         raise NotFound(kind, _echo(text)) from None
+
+
+def possible_tenant(text: str) -> str:
+    """What may be the id of a tenant. NotFound, of its task."""
+    try:
+        key = tenant_key(text, "tenantId")
+    except InvalidInput:
+        key = ""
+    if key != text:
+        raise NotFound("task", _echo(text))
+    return text
 
 
 def _echo(text: str) -> str:

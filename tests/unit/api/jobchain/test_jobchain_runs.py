@@ -38,6 +38,8 @@ async def test_a_run_is_shown_with_its_dag_and_nodes(desk: Desk) -> None:
         "reason": None,
         "plannedFor": AT,
         "scheduleId": None,
+        "planId": None,
+        "tenantId": None,
         "parent": None,
         "dag": dag(node("a"), node("b", "a")),
         "nodes": [

@@ -16,7 +16,7 @@ X_PERMISSION = "x-permission"
 
 
 class Permission(StrEnum):
-    """Document 000's points (§B, §I), and the like for jobs."""
+    """Document 000's points (§B, §I), and the like for jobs and plans."""
 
     JOB_READ = "job:read"
     JOB_WRITE = "job:write"
@@ -25,6 +25,9 @@ class Permission(StrEnum):
     RUN_READ = "run:read"
     RUN_WRITE = "run:write"
     RUN_CONTROL = "run:control"
+    PLAN_READ = "plan:read"
+    PLAN_WRITE = "plan:write"
+    PLAN_CONTROL = "plan:control"
 
 
 def needing(permission: Permission) -> dict[str, Any]:

@@ -126,6 +126,8 @@ class RunShown(RunSummary):
     reason: str | None = Field(description="Why it was stopped, closed or queued.")
     schedule_id: str | None
     planned_for: str | None
+    plan_id: str | None = Field(description="Of a run that is a tenant's task; its `workflowId` is the same.")
+    tenant_id: str | None = Field(description="Likewise.")
     parent: ParentNode | None
     dag: dict[str, Any] = Field(description="The snapshot that it started with.")
     nodes: list[NodeWithJob]

@@ -48,6 +48,8 @@ def _run(found: RunNodes) -> dict[str, Any]:
         "error": run.error,
         "reason": run.reason,
         "plannedFor": rfc3339_or_none(run.planned_for),
+        "planId": None if run.plan_id is None else run.workflow_key,
+        "tenantId": run.tenant_id,
     }
 
 

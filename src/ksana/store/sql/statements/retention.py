@@ -15,7 +15,9 @@ from ksana.domain.instance import InstanceStatus
 from ksana.domain.states import TERMINAL
 from ksana.store.requests import Purged, PurgeRequest
 from ksana.store.sql import schema
+from ksana.store.sql.statements import runtime_state
 from ksana.store.sql.statements.removing import remove, remove_told_of
+from ksana.store.sql.statements.retention_plans import remove_plans
 from ksana.store.sql.statements.retention_workflows import remove_workflow_runs
 from ksana.store.sql.tx import Tx
 
@@ -43,13 +45,15 @@ def _purge(tx: Tx, request: PurgeRequest) -> Purged:
     aged = _aged_runs(tx, before, request.limit)
     surplus = _surplus_runs(tx, jobs, request)
     _remove_runs(tx, sorted({*aged, *surplus}))
+    plans_done = remove_plans(tx, before, request.limit)
     flows = remove_workflow_runs(tx, before, request.limit)
+    runtime_state.purge(tx, request.limit)
     instants = _remove_instants(tx, schedules, before, request.limit) if schedules else 0
     if instants:
         mark_ledger(tx, before)
     events = _remove_told(tx, before, request.limit)
     instances = _remove_instances(tx, before)
-    full = max(len(aged), len(surplus), instants, events) >= request.limit or not flows.done
+    full = max(len(aged), len(surplus), instants, events) >= request.limit or not flows.done or not plans_done
     return Purged(
         runs=len({*aged, *surplus}) + flows.runs,
         instants=instants,

@@ -11,6 +11,8 @@ from ksana.store.sql.statements.removing import remove, remove_told_of
 from ksana.store.sql.tx import Tx
 
 SNAPSHOTS_AT_A_TIME = 50
+# The runs of a plan are what its tasks are: they are kept with it.
+_UNPLANNED = ~exists().where(schema.plans.c.id == schema.workflow_runs.c.plan_id)
 _runs, _nodes, _snapshots = schema.workflow_runs.c, schema.executions.c, schema.snapshots.c
 
 
@@ -58,7 +60,7 @@ def _aged(tx: Tx, before: int, limit: int) -> list[int]:
     """The oldest of each final state; but not what works for a node of a run that is still kept."""
     found: list[Row[Any]] = []
     for status in sorted(RUN_TERMINAL):
-        oldest = select(_runs.id, _runs.ended_at, _runs.parent_execution_id).where(_runs.status == status)
+        oldest = select(_runs.id, _runs.ended_at, _runs.parent_execution_id).where(_runs.status == status, _UNPLANNED)
         rows = tx.core(oldest.order_by(_runs.id).limit(limit - len(found)))
         found += [row for row in rows if row.ended_at is not None and row.ended_at < before]
         if len(found) >= limit:
@@ -81,7 +83,9 @@ def _kept(tx: Tx, execution_ids: list[int], before: int) -> set[int]:
 
 
 def _remove_snapshots(tx: Tx, before: int) -> None:
-    used = exists().where(_runs.snapshot == _snapshots.digest)
+    used = exists().where(_runs.snapshot == _snapshots.digest) | exists().where(
+        schema.plans.c.snapshot == _snapshots.digest
+    )
     old = select(_snapshots.digest).where(_snapshots.used_at < before, ~used)
     digests = [row.digest for row in tx.core(old.order_by(_snapshots.used_at).limit(SNAPSHOTS_AT_A_TIME))]
     if digests:

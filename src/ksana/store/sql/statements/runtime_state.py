@@ -46,8 +46,9 @@ _ALL = Statement(
     " ORDER BY t.state_key LIMIT :limit"
 )
 _COUNT = Statement("SELECT t.kind, COUNT(*) AS number FROM runtime_state t WHERE t.expires_at > {now} GROUP BY t.kind")
+# The time is given: one that is asked for anew for every row is nothing to search an index by.
 _EXPIRED = Statement(
-    "SELECT t.kind, t.state_key FROM runtime_state t WHERE t.expires_at <= {now}"
+    "SELECT t.kind, t.state_key FROM runtime_state t WHERE t.expires_at <= :now"
     " ORDER BY t.expires_at LIMIT :limit {skip_locked}"
 )
 
@@ -121,7 +122,7 @@ def count(tx: Tx) -> Mapping[str, int]:
 
 def purge(tx: Tx, limit: int) -> int:
     """Removes at most `limit` of those that have expired, the oldest first, but none that somebody is at: how many."""
-    return _delete_all(tx, {(row.kind, row.state_key) for row in tx.query(_EXPIRED, limit=limit)})
+    return _delete_all(tx, {(row.kind, row.state_key) for row in tx.query(_EXPIRED, now=tx.now(), limit=limit)})
 
 
 def _judge(write: RuntimeWrite, there: dict[Name, _There], last: dict[Name, RuntimeWrite]) -> bool:
