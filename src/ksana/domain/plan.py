@@ -241,6 +241,8 @@ class TenantTask:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     checkpoint: "TaskCheckpoint | None" = None
+    checkpoint_version: int = 0
+    """How often its checkpoint was changed; 0: it never had one."""
     has_tenant: bool = False
     """Whether it is its tenant's one task; told only where checkpoints are."""
 

@@ -73,7 +73,7 @@ class Engine:
         self.dispatcher = Dispatcher(store, self.workers, lambda: self.membership.instance_id, DispatcherOptions(poll))
         self.recovery = Recovery(store, signals)
         self.watch = Watch(store, self.workers, lambda: self.membership.instance_id)
-        turn = Turn(store, lambda: self.membership.instance_id)
+        self._turn = turn = Turn(store, lambda: self.membership.instance_id)
         shelf = Shelf(options.lifetimes.checkpoint, options.lifetimes.projection)
         self.plans = PlanDriver(store, locks, signals, poll)
         self.progress = Progress(store, signals)
@@ -128,6 +128,7 @@ class Engine:
         await self._showing.stop()
         for loop in self._upkeep:
             await loop.stop()
+        await self._turn.end()
         await self.membership.stop()
 
     def _schedules_changed(self, schedules: Sequence[Schedule]) -> None:

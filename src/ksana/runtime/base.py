@@ -3,7 +3,8 @@
 The store is the truth: it has every task, stage and fencing token, and no answer of the API depends on what is here. This is
 what is shown outside (`redis-cli`, other services, an operator when Ksana is down), and the tenant's lock as others honour it.
 
-All of it may fail with RuntimeUnavailable; a value that cannot be read is UnreadableState.
+All of it may fail with RuntimeUnavailable, and what was asked for may have been done then: nothing is tried again in here. A
+value that cannot be read is UnreadableState.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,11 +74,12 @@ class Checkpoints(Protocol):
         """False, and nothing is written, if the one that is there has the same or a greater version."""
 
     async def append(self, task_id: str, stage: str, checkpoint: Checkpoint) -> bool:
-        """One stage more: only what is new travels. False, and nothing is written, unless the one that is there has the
-        version just before `checkpoint.version` and the stages just before `stage`."""
+        """One stage more: only what is new travels. False, and nothing is written, unless the one that is there can be read and
+        has the version just before `checkpoint.version` and as many stages as go before `stage`: then `put` it."""
 
     async def get(self, task_id: str) -> Checkpoint | None:
-        """None if there is none, or it has expired. Never older than what anybody has written. UnreadableState."""
+        """None if there is none, or it has expired. Never older than what anybody has written; to be read only, since others
+        may be given the same. UnreadableState."""
 
     async def remove(self, task_id: str) -> bool:
         """Whether there was one."""
@@ -154,7 +156,7 @@ class RuntimeState(Protocol):
         """How many there are of each. Slow: for upkeep."""
 
     async def repaired(self) -> int:
-        """How many values of a wrong type were replaced since it was asked last."""
+        """How many values of a wrong type, or that could not be read, were replaced since it was asked last."""
 
     async def close(self) -> None:
         """Lets go of its connections."""

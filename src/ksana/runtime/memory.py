@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ksana.domain.clock import Clock
 from ksana.runtime.base import Lifetimes
 from ksana.runtime.tabled import TableRuntime
-from ksana.store.runtime_requests import Rule, RuntimeRemoval, RuntimeWrite
+from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
 
 SWEPT_FROM = 1_000
 """Fewer entries than this are not worth looking through for those that have expired."""
@@ -64,7 +64,7 @@ class MemoryTable:
 
     def _write(self, write: RuntimeWrite) -> bool:
         there = self._living(write.kind, write.key)
-        if not _allowed(write, there):
+        if not write.allowed(None if there is None else (there.value, there.version)):
             return False
         expires_at = self._clock.monotonic() + write.ttl.total_seconds()
         self._entries[write.kind, write.key] = _Entry(write.value, write.version, expires_at)
@@ -86,17 +86,3 @@ class MemoryTable:
         now = self._clock.monotonic()
         self._entries = {name: entry for name, entry in self._entries.items() if entry.expires_at > now}
         self._sweep_at = max(SWEPT_FROM, 2 * len(self._entries))
-
-
-def _allowed(write: RuntimeWrite, there: _Entry | None) -> bool:
-    match write.rule:
-        case Rule.NEWER:
-            return there is None or there.version < write.version
-        case Rule.NEXT:
-            return there is not None and there.version == write.version - 1
-        case Rule.FREE:
-            return there is None or there.value == write.value
-        case Rule.HELD:
-            return there is not None and there.value == write.value
-        case Rule.ALWAYS:
-            return True

@@ -4,7 +4,7 @@ A value is the text that Redis would have, and the hash of a projection is a JSO
 one compare-and-set of the table; where a change needs to read first, the version that was read is what it is fenced by.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Generic
@@ -29,12 +29,6 @@ from ksana.store.runtime_requests import Rule, RuntimeRemoval, RuntimeWrite
 
 SHOWN_AT_MOST = 1_000_000
 """Where everything of a kind is asked for: more than there will be, and not endless."""
-
-SAVES_PER_INSTANT = 1_000
-"""How many saves of one instant a projection's version can tell apart before it runs into the next microsecond."""
-
-_TRIES = 20
-"""Each is lost only to another save of the same instant, which then is the last."""
 
 
 def name_of(kind: Kind, key: str) -> str:
@@ -93,13 +87,7 @@ class TableCheckpoints:
 
 
 class TableProjections(Generic[P]):
-    """Projections of one kind.
-
-    Of two saves of the same instant the one that comes last wins, and "there is none, or it has a smaller version" alone
-    would refuse it. So a version is the microsecond of `updated_at` times SAVES_PER_INSTANT, and a save that is refused by
-    one of its own instant follows that with the version after it (`Rule.NEXT`), or keeps it alive if it says the same
-    (`Rule.HELD`): nobody can slip in between.
-    """
+    """Projections of one kind; the version of one is the microsecond of its `updated_at`."""
 
     def __init__(self, table: RuntimeTable, lifetime: timedelta, form: Form[P]) -> None:
         self._table = table
@@ -107,46 +95,22 @@ class TableProjections(Generic[P]):
         self._form = form
 
     async def save(self, projections: Sequence[P]) -> None:
-        writes = [self._write(each) for each in _latest(projections, self._form.identify)]
-        for _ in range(_TRIES):
-            if not writes:
-                return
-            written = await self._table.write_runtime(writes)
-            writes = await self._again([write for write, done in zip(writes, written, strict=True) if not done])
+        if projections:
+            await self._table.write_runtime([self._write(each) for each in projections])
 
     async def get(self, ids: Sequence[str]) -> Mapping[str, P]:
         found = await self._table.read_runtime(self._form.kind, ids)
         return {key: self._read(key, value) for key, (value, _) in found.items()}
 
-    async def _again(self, refused: Sequence[RuntimeWrite]) -> list[RuntimeWrite]:
-        """What is to be tried of what was refused: all but those that are older than what is there."""
-        if not refused:
-            return []
-        there = await self._table.read_runtime(self._form.kind, [write.key for write in refused])
-        return [again for write in refused if (again := _after(write, there.get(write.key))) is not None]
-
     def _write(self, projection: P) -> RuntimeWrite:
-        version = to_micros(projection.updated_at) * SAVES_PER_INSTANT
+        version = to_micros(projection.updated_at)
         text = documents.to_text(self._form.encode(projection))
         key = self._form.identify(projection)
-        return RuntimeWrite(self._form.kind, key, text, self._lifetime, Rule.NEWER, version)
+        return RuntimeWrite(self._form.kind, key, text, self._lifetime, Rule.NOT_OLDER, version)
 
     def _read(self, key: str, value: str) -> P:
         name = name_of(self._form.kind, key)
         return self._form.decode(name, documents.read_object(name, value))
-
-
-def _after(refused: RuntimeWrite, there: tuple[str, int] | None) -> RuntimeWrite | None:
-    """How it is tried again against what is there now; None if that was updated later."""
-    instant = refused.version // SAVES_PER_INSTANT
-    if there is None or there[1] // SAVES_PER_INSTANT < instant:
-        return replace(refused, rule=Rule.NEWER, version=instant * SAVES_PER_INSTANT)
-    value, version = there
-    if version // SAVES_PER_INSTANT > instant:
-        return None
-    if value == refused.value:
-        return replace(refused, rule=Rule.HELD, version=version)
-    return replace(refused, rule=Rule.NEXT, version=version + 1)
 
 
 class TableTasks(TableProjections[TaskProjection]):
@@ -237,13 +201,3 @@ class TableRuntime:
 
     async def close(self) -> None:
         """The table is not its own."""
-
-
-def _latest(projections: Sequence[P], identify: Callable[[P], str]) -> list[P]:
-    """Of several about one, the one that was updated last; of the same instant, the last."""
-    latest: dict[str, P] = {}
-    for each in projections:
-        key = identify(each)
-        if key not in latest or each.updated_at >= latest[key].updated_at:
-            latest[key] = each
-    return list(latest.values())

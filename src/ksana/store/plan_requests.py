@@ -182,6 +182,8 @@ class ShownPlan:
     plan: Plan
     completed: int
     task_keys: tuple[str, ...]
+    updated_at: datetime
+    """When it, or one of its tasks, last changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ class Rule(StrEnum):
     """When a value is written. One that has expired counts as not there."""
 
     NEWER = "newer"  # there is none, or it has a smaller version
+    NOT_OLDER = "not_older"  # there is none, or it has no greater version
     NEXT = "next"  # there is one, and its version is just before this one's
     FREE = "free"  # there is none, or it is the same value
     HELD = "held"  # there is one, and it is the same value
@@ -23,6 +24,23 @@ class RuntimeWrite:
     ttl: timedelta
     rule: Rule
     version: int = 0
+
+    def allowed(self, there: "tuple[str, int] | None") -> bool:
+        """By its rule, if this value and version are there."""
+        value, version = there or ("", 0)
+        match self.rule:
+            case Rule.NEWER:
+                return there is None or version < self.version
+            case Rule.NOT_OLDER:
+                return there is None or version <= self.version
+            case Rule.NEXT:
+                return there is not None and version == self.version - 1
+            case Rule.FREE:
+                return there is None or value == self.value
+            case Rule.HELD:
+                return there is not None and value == self.value
+            case Rule.ALWAYS:
+                return True
 
 
 @dataclass(frozen=True, slots=True)

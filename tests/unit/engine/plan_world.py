@@ -32,6 +32,7 @@ class Rollout:
         self.asked: list[ExecutionContext] = []
         self._failing: dict[str, int] = {}
         self._flaky: dict[str, int] = {}
+        self._passed: list[tuple[str, str, str]] = []
         self._held: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
         simulation.target.execute = self._execute  # type: ignore[method-assign]
@@ -57,6 +58,7 @@ class Rollout:
             if self._flaky.get(name, 0):
                 self._flaky[name] -= 1
                 return Failed(f"{name} failed, for now")
+            self._passed.append((tenant, context.place.run_id, context.place.node_id))
             return Succeeded({"did": name})
         finally:
             self._now[tenant] -= 1
@@ -73,8 +75,21 @@ class Rollout:
         for name in names:
             self._failing.pop(name, None)
 
+    async def heal(self) -> None:
+        """Nothing fails any more."""
+        self._failing.clear()
+
     def hold(self, *names: str) -> None:
         self._held |= set(names)
+
+    @property
+    def held(self) -> list[str]:
+        """Those that would be held, or are."""
+        return sorted(self._held)
+
+    def passed(self, tenant: str, run_key: str | None) -> list[str]:
+        """The stages of one run that were done, as its targets saw it."""
+        return [stage for by, run, stage in self._passed if (by, run) == (tenant, run_key)]
 
     def release(self, *names: str) -> None:
         for name in names:

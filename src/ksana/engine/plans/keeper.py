@@ -8,7 +8,7 @@ from ksana.domain.errors import RuntimeUnavailable
 from ksana.engine.loop import Round
 from ksana.engine.plans.findings import Findings
 from ksana.engine.plans.locks import Locks
-from ksana.engine.plans.outside import Outside
+from ksana.engine.plans.outside import SHARED, Outside
 from ksana.engine.plans.projector import Turn
 from ksana.engine.plans.showing import WITHOUT_LOCK, Shelf, not_as_shown, plans_not_shown, show_tasks, shown_plan
 from ksana.engine.signals import Signals
@@ -17,17 +17,21 @@ from ksana.store.base import Store
 from ksana.telemetry import log
 
 AT_ONCE = 200
+COMPARED_AT_ONCE = 50
+PLANS_AT_ONCE = 10
 LOOK = timedelta(seconds=2)
+LOOK_AT_OWN = timedelta(seconds=30)
+"""What only Ksana writes need not be looked after so closely."""
 COUNT_EVERY = timedelta(seconds=30)
 
 
 class Keeper:
     name = "runtime_keeper"
-    interval = LOOK
 
     def __init__(
         self, store: Store, outside: Outside, locks: Locks, turn: Turn, signals: Signals, shelf: Shelf
     ) -> None:
+        self.interval = LOOK if outside.chosen.name == SHARED else LOOK_AT_OWN
         self._store = store
         self._outside = outside
         self._locks = locks
@@ -65,7 +69,7 @@ class Keeper:
             await show_tasks(state, tasks, self._shelf, now)
             after, shown = tasks[-1].id, shown + len(tasks)
         after = 0
-        while plans := await self._store.all_plans_to_show(after, since, AT_ONCE):
+        while plans := await self._store.all_plans_to_show(after, since, PLANS_AT_ONCE):
             await state.plans.save([shown_plan(each) for each in plans])
             after = plans[-1].plan.id
         self._outside.stale = False
@@ -103,10 +107,10 @@ class Keeper:
     async def _compare(self, now: datetime) -> int:
         """Tasks and plans, a portion each time, against what is shown of them; what is not as it should be is shown again."""
         since, state = now - self._shelf.projection, self._outside.now
-        tasks = await self._store.all_tasks_to_show(self._after_task, since, AT_ONCE)
-        self._after_task = tasks[-1].id if len(tasks) == AT_ONCE else 0
-        plans = await self._store.all_plans_to_show(self._after_plan, since, AT_ONCE)
-        self._after_plan = plans[-1].plan.id if len(plans) == AT_ONCE else 0
+        tasks = await self._store.all_tasks_to_show(self._after_task, since, COMPARED_AT_ONCE)
+        self._after_task = tasks[-1].id if len(tasks) == COMPARED_AT_ONCE else 0
+        plans = await self._store.all_plans_to_show(self._after_plan, since, PLANS_AT_ONCE)
+        self._after_plan = plans[-1].plan.id if len(plans) == PLANS_AT_ONCE else 0
         try:
             wrong = await not_as_shown(state, tasks, self._shelf, now)
             missing = await plans_not_shown(state, plans, now)

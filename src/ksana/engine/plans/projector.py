@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ksana.domain.errors import RuntimeUnavailable
+from ksana.domain.instance import Lease
 from ksana.engine.loop import Round
 from ksana.engine.plans.outside import Outside
 from ksana.engine.plans.showing import Shelf, show_tasks, shown_plan
@@ -16,9 +17,9 @@ from ksana.store.base import Store
 from ksana.telemetry import log
 
 AT_ONCE = 500
-LEASE = timedelta(seconds=15)
+LEASE = timedelta(seconds=6)
 LEASE_NAME = "runtime"
-RENEW_AFTER = timedelta(seconds=5)
+RENEW_AFTER = timedelta(seconds=2)
 
 
 class Turn:
@@ -27,6 +28,7 @@ class Turn:
     def __init__(self, store: Store, owner: Callable[[], str | None]) -> None:
         self._store = store
         self._owner = owner
+        self._lease: Lease | None = None
         self._until: datetime | None = None
 
     async def mine(self, now: datetime) -> bool:
@@ -34,9 +36,14 @@ class Turn:
         if owner is None:
             return False
         if self._until is None or now >= self._until:
-            lease = await self._store.acquire_lock(LEASE_NAME, owner, LEASE)
-            self._until = None if lease is None else now + RENEW_AFTER
+            self._lease = await self._store.acquire_lock(LEASE_NAME, owner, LEASE)
+            self._until = None if self._lease is None else now + RENEW_AFTER
         return self._until is not None
+
+    async def end(self) -> None:
+        """Somebody else's, at once."""
+        if self._lease is not None:
+            await self._store.release_lock(self._lease)
 
 
 class Projector:

@@ -1,5 +1,6 @@
 """From what the store has to what is shown outside."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,7 +34,7 @@ def shown_plan(shown: ShownPlan) -> PlanProjection:
         progress=round(shown.completed / plan.tenants, 4) if plan.tenants else 0.0,
         max_concurrency=plan.spec.max_concurrency,
         created_at=plan.created_at,
-        updated_at=plan.updated_at,
+        updated_at=shown.updated_at,
     )
 
 
@@ -54,6 +55,8 @@ class Shelf:
 
 SETTLED = timedelta(seconds=3)
 """A change that is younger is on its way by the outbox."""
+_FORGETFUL = frozenset({TaskStatus.COMPLETED, TaskStatus.CANCELLED})
+"""Their checkpoints were removed when they ended."""
 WITHOUT_LOCK = TASK_ENDED | {TaskStatus.PAUSED}
 """Of those that wait, somebody may just be taking the lock."""
 
@@ -63,14 +66,14 @@ async def show_tasks(state: RuntimeState, tasks: Sequence[TenantTask], shelf: Sh
     RuntimeUnavailable."""
     if not tasks:
         return
-    for task in tasks:
-        await _show_checkpoint(state, task, shelf.checkpoint_of(task, now))
+    # All at once: whoever keeps them takes many together.
+    saved = [task for task in tasks if task.checkpoint_version]
+    await asyncio.gather(*(_show_checkpoint(state, task, shelf.checkpoint_of(task, now)) for task in saved))
     await state.tasks.save([shown_task(task) for task in tasks])
     await state.index.put({task.tenant_id: task.key for task in tasks if task.has_tenant})
     await state.index.remove({task.tenant_id: task.key for task in tasks if not task.has_tenant})
-    for task in tasks:
-        if task.status in WITHOUT_LOCK:
-            await state.locks.release(task.tenant_id, task.key)
+    done = [task for task in tasks if task.status in WITHOUT_LOCK]
+    await asyncio.gather(*(state.locks.release(task.tenant_id, task.key) for task in done))
 
 
 async def _show_checkpoint(state: RuntimeState, task: TenantTask, wanted: Checkpoint | None) -> None:
@@ -96,7 +99,8 @@ async def not_as_shown(
     for task in settled:
         in_index = index.get(task.tenant_id) == task.key
         right = seen.get(task.key) == shown_task(task) and in_index == task.has_tenant
-        if not right or not await _has_checkpoint(state, task, shelf.checkpoint_of(task, now)):
+        asked = task.checkpoint_version > 0 and task.status not in _FORGETFUL
+        if not right or (asked and not await _has_checkpoint(state, task, shelf.checkpoint_of(task, now))):
             wrong.append(task)
     return wrong
 
@@ -125,7 +129,7 @@ async def plans_not_shown(state: RuntimeState, plans: Sequence[ShownPlan], now: 
     """Likewise, of plans. RuntimeUnavailable."""
     wrong = []
     for each in plans:
-        if now - each.plan.updated_at <= SETTLED:
+        if now - each.updated_at <= SETTLED:
             continue
         try:
             found = (await state.plans.get([each.plan.key])).get(each.plan.key)

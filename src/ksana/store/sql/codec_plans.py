@@ -106,6 +106,7 @@ def task(row: Row[Any], around: Around) -> TenantTask:
         started_at=codec.instant(row.started_at),
         ended_at=codec.instant(row.ended_at),
         checkpoint=_checkpoint(row, stages, around.saved),
+        checkpoint_version=row.checkpoint_version,
         has_tenant=around.has_tenant,
     )
 

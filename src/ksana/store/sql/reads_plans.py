@@ -155,8 +155,13 @@ def shown_tasks(tx: Tx, task_ids: Sequence[int]) -> list[TenantTask]:
 
 def shown_plans(tx: Tx, plan_ids: Sequence[int]) -> list[ShownPlan]:
     rows = tx.core(select(schema.plans).where(_plans.id.in_(sorted(set(plan_ids))))) if plan_ids else []
-    done = plan_rows.completed(tx, [row.id for row in rows]) if rows else {}
-    return [ShownPlan(codec_plans.plan(row), done.get(row.id, 0), _task_keys(tx, row.id)) for row in rows]
+    done = plan_rows.progress(tx, [row.id for row in rows]) if rows else {}
+    shown = []
+    for row in rows:
+        number, at = done.get(row.id, (0, row.updated_at))
+        last = from_micros(max(at, row.updated_at))
+        shown.append(ShownPlan(codec_plans.plan(row), number, _task_keys(tx, row.id), last))
+    return shown
 
 
 def _task_keys(tx: Tx, plan_id: int) -> tuple[str, ...]:

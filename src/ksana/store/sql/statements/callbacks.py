@@ -13,6 +13,7 @@ from ksana.domain.states import AttemptStatus, ExecutionMove, ExecutionStatus
 from ksana.store.requests import CallbackAnswer, CallbackReport, NewCallback
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, columns, insert_rows, storable, to_json
+from ksana.store.sql.statements import runs
 from ksana.store.sql.statements.journal import record_events
 from ksana.store.sql.statements.settling import (
     Moved,
@@ -22,6 +23,7 @@ from ksana.store.sql.statements.settling import (
     lock_one,
     read_one,
 )
+from ksana.store.sql.statements.tenant_tasks import fenced_out
 from ksana.store.sql.tx import Tx
 
 _S = ExecutionStatus
@@ -74,7 +76,7 @@ def _report(tx: Tx, said: CallbackReport) -> CallbackAnswer | KsanaError:
     valid = token.epoch == row.epoch and at <= token.expires_at
     # Who shows no token might be speaking of an earlier attempt: it is heard only where a report is waited for.
     sources = REPORTS[said.target].sources if said.token_hash is not None else EXPIRE.sources
-    accepted = valid and row.status in sources
+    accepted = valid and row.status in sources and not _fenced_out(tx, row)
     if accepted:
         _apply(tx, row, said, at)
     kept = "RECEIVED" if accepted else "IGNORED"
@@ -83,6 +85,11 @@ def _report(tx: Tx, said: CallbackReport) -> CallbackAnswer | KsanaError:
         tx.run(_INSERT_CALLBACKS, [(row.id, token.epoch, at, to_json(said.headers), storable(body), kept)])
     record_events(tx, at, [(EventType.CALLBACK_RECEIVED, f"execution/{row.id}", {"status": kept})])
     return CallbackAnswer(codec.execution(read_one(tx, row.id)), accepted)
+
+
+def _fenced_out(tx: Tx, row: Row[Any]) -> bool:
+    """A stage of a tenant that somebody else has by now."""
+    return bool(fenced_out(tx, runs.lock(tx, [row.workflow_run_id]).values()))
 
 
 def _room_for_ignored(tx: Tx, execution_id: int) -> bool:

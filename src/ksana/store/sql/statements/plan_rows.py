@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, case, func, select
 
 from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.events import EventType
@@ -116,11 +116,9 @@ def going_on(tx: Tx, statuses: Iterable[PlanStatus]) -> list[Plan]:
     return [plan_of(row) for row in tx.core(wanted)]
 
 
-def completed(tx: Tx, plan_ids: list[int]) -> dict[int, int]:
-    """How many tenants of each of these are done."""
-    wanted = (
-        select(_tasks.plan_id, func.count().label("number"))
-        .where(_tasks.plan_id.in_(plan_ids), _tasks.status == TaskStatus.COMPLETED)
-        .group_by(_tasks.plan_id)
-    )
-    return {row.plan_id: row.number for row in tx.core(wanted)}
+def progress(tx: Tx, plan_ids: list[int]) -> dict[int, tuple[int, int]]:
+    """How many tenants of each of these are done, and when the last of its tasks changed."""
+    done = func.sum(case((_tasks.status == TaskStatus.COMPLETED, 1), else_=0)).label("number")
+    wanted = select(_tasks.plan_id, done, func.max(_tasks.updated_at).label("at"))
+    rows = tx.core(wanted.where(_tasks.plan_id.in_(plan_ids)).group_by(_tasks.plan_id))
+    return {row.plan_id: (int(row.number), row.at) for row in rows}

@@ -128,25 +128,12 @@ def purge(tx: Tx, limit: int) -> int:
 def _judge(write: RuntimeWrite, there: dict[Name, _There], last: dict[Name, RuntimeWrite]) -> bool:
     """Whether it is written; then it is what those after it find."""
     name = _name(write)
-    if not _allowed(write, there.get(name)):
+    found = there.get(name)
+    if not write.allowed(None if found is None else (found.value or "", found.version)):
         return False
     there[name] = _There(storable(write.value), write.version)
     last[name] = write
     return True
-
-
-def _allowed(write: RuntimeWrite, found: _There | None) -> bool:
-    match write.rule:
-        case Rule.NEWER:
-            return found is None or found.version < write.version
-        case Rule.NEXT:
-            return found is not None and found.version == write.version - 1
-        case Rule.FREE:
-            return found is None or found.value == write.value
-        case Rule.HELD:
-            return found is not None and found.value == write.value
-        case Rule.ALWAYS:
-            return True
 
 
 def _removed(removal: RuntimeRemoval, there: dict[Name, _There]) -> bool:
