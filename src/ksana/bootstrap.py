@@ -21,6 +21,7 @@ from ksana.api.contracts.audit import audit_contract
 from ksana.api.contracts.cronjob import cronjob_contract
 from ksana.api.contracts.jobchain import jobchain_contract
 from ksana.api.contracts.ksana import ksana_contract
+from ksana.api.contracts.plans import plans_contract
 from ksana.api.contracts.schedules import schedules_contract
 from ksana.api.services import Services
 from ksana.api.system import Health
@@ -177,6 +178,7 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
     return [
         cronjob_contract(services),
         jobchain_contract(services),
+        plans_contract(services),
         ksana_contract(services),
         schedules_contract(services),
         audit_contract(services),

@@ -14,7 +14,7 @@ from typing import Any
 
 from ksana.domain.states import Move, Mover
 
-MAX_TENANTS = 20_000
+MAX_TENANTS = 10_000
 MAX_STAGES = 100
 MAX_CONCURRENCY = 10_000
 PAUSED_BY_PERSON = "paused"

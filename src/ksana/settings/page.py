@@ -23,7 +23,7 @@ A setting is read from the first of these that has it:
 the program with exit code 2 and one line that says which, where, and what to write instead; so does a name in the
 file, or a flag, that no setting has. A `KSANA_…` variable that no setting has is only noted in the log.
 
-The sections `redis` and `executor.persistence` are read and checked; they take effect with rollouts, which are not there yet.
+The sections `redis` and `executor.persistence` say where the state of plans is shown: [runtime state](../operate/runtime-state.md).
 
 Durations are written `10s`, `2h30m`, `500ms`, or as a number of seconds. In the file, `-` and `_` are the same
 in names, and `server.port: 7200` is the same as `port: 7200` below `server:`.

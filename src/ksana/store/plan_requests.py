@@ -202,6 +202,7 @@ class ContextChange:
     context: Mapping[str, Any]
     at: datetime
     expected_version: int | None = None
+    checkpoint_life: timedelta = CHECKPOINT_LIFE
     actor: Actor = SYSTEM
 
 

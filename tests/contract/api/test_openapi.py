@@ -29,6 +29,7 @@ Json = dict[str, Any]
 
 DOCUMENT = "/openapi.json"
 SCHEDULES = "/api/v1/schedules"
+PLANS = "/api/v1/plans"
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 EACH = 3
 """How many of each kind there are."""
@@ -125,10 +126,12 @@ class Ids:
     workflows: list[str]
     workflow_runs: list[str]
     nodes: list[str]
+    plans: list[str]
+    tenants: list[str]
 
 
 def existing(api: httpx2.Client, target: Target) -> Ids:
-    """Tasks, jobs, their schedules, and runs of which each waits for a callback."""
+    """Tasks, jobs, their schedules, runs of which each waits for a callback, and plans of which each tenant does."""
     tasks = [cronjob_world.create(api, target.url("/async"), exec_type="ASYNC") for _ in range(EACH)]
     jobs = [ksana_world.create(api, a_job(unique("job"), target.url("/ok")))["id"] for _ in range(EACH)]
     schedules = [done(api.post(SCHEDULES, json={"jobId": job, "kind": "every", "every": "1h"}))["id"] for job in jobs]
@@ -138,7 +141,13 @@ def existing(api: httpx2.Client, target: Target) -> Ids:
     tokens = [hit.callback.token for hit in target.hits]
     workflows = [jobchain_world.defined(api, jobchain_world.wait("n1")) for _ in range(EACH)]
     started = [jobchain_world.start(api, workflow) for workflow in workflows]
-    return Ids(tasks, jobs, schedules, runs, tokens, workflows, started, ["n1"])
+    tenants = [unique("tenant") for _ in range(EACH)]
+    plans = [done(api.post(PLANS, json=a_plan(tenant)))["planId"] for tenant in tenants]
+    return Ids(tasks, jobs, schedules, runs, tokens, workflows, started, ["n1"], plans, tenants)
+
+
+def a_plan(tenant: str) -> Json:
+    return {"name": "plan", "stages": [{"name": "n1", "type": "wait"}], "tenants": [tenant], "autoStart": True}
 
 
 def naming(ids: Ids, spare: Ids) -> str:
@@ -157,6 +166,9 @@ def naming(ids: Ids, spare: Ids) -> str:
                 "path.chainId": "workflows",
                 "path.runId": "workflow_runs",
                 "path.nodeId": "nodes",
+                "path.planId": "plans",
+                "path.tenantId": "tenants",
+                "query.planId": "plans",
                 "query.workflowId": "workflows",
                 "query.task_id": "tasks",
                 "query.jobId": "jobs",
@@ -238,4 +250,6 @@ def test_every_body_that_is_an_example_is_accepted(api: httpx2.Client, target: T
         "POST /jobs",
         "PATCH /jobs/{id}",
         "POST /api/v1/schedules",
+        "POST /api/v1/plans",
+        "POST /api/v1/tenants:query",
     }

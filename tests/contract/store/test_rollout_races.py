@@ -14,7 +14,7 @@ from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS, OPTIONS
 from tests.contract.store.world import ANNA
-from tests.unit.engine.plan_world import STAGES, Rollout
+from tests.unit.engine.plan_world import Rollout
 from tests.unit.engine.simulation import Simulation
 
 

@@ -1,6 +1,7 @@
 """Plans on every database: what follows from the ends of stages, from waves, gates and budgets, and from what people ask for."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -655,3 +656,33 @@ async def test_plans_are_kept_for_as_long_as_other_history(rollout: Rollout, sto
     with store._writing.begin() as connection:
         left = connection.execute(text("SELECT count(*) FROM workflow_runs")).scalar_one()
     assert left == 2
+
+
+async def test_a_removed_checkpoint_does_not_come_back_with_its_stages(rollout: Rollout) -> None:
+    rollout.fails("a/verify")
+    await rollout.run("a")
+    await rollout.plans.remove_checkpoint("a", None, None, ANNA)
+    task = await rollout.plans.save_context("a", None, {"k": 1}, None, ANNA)
+    assert task.checkpoint is not None
+    assert (task.checkpoint.completed, task.checkpoint.version) == ((), 4)
+    rollout.recovers("a/verify")
+    await rollout.plans.retry_task("a", None, ANNA)
+    await rollout.settle()
+    assert rollout.order.count("a/prepare") == 2
+
+
+async def test_nor_does_one_that_is_too_old(rollout: Rollout, clock: FakeClock) -> None:
+    rollout.fails("a/verify")
+    await rollout.run("a")
+    clock.advance(WEEK)
+    task = await rollout.plans.save_context("a", None, {"k": 1}, None, ANNA)
+    assert task.checkpoint is not None
+    assert task.checkpoint.completed == ()
+
+
+@pytest.mark.parametrize("reason", ["timeout", "fail_fast", "pause_requested"])
+async def test_a_cancelled_task_is_cancelled_whatever_the_reason_is_called(rollout: Rollout, reason: str) -> None:
+    rollout.hold("a/migrate")
+    await rollout.run("a")
+    cancelled = await rollout.plans.cancel_task("a", None, replace(ANNA, reason=reason))
+    assert cancelled.status is TaskStatus.CANCELLED

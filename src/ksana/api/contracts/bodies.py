@@ -48,7 +48,7 @@ class AsGiven(BaseModel):
         if not isinstance(value, dict):
             return validate(value)  # which refuses it
         made = cls.model_construct()
-        made._document = value
+        made._document = value  # noqa: SLF001 - its own
         return made
 
     @property

@@ -148,7 +148,8 @@ class PlanCommands:
         if len(context) > MAX_CONTEXT_KEYS:
             raise InvalidInput("contextData", f"may have at most {MAX_CONTEXT_KEYS} keys")
         task = await self._store.task_of(tenant_id, plan_key)
-        await self._store.change_context(ContextChange(task.id, context, self._clock.now(), version, actor))
+        life = self._options.checkpoint_life
+        await self._store.change_context(ContextChange(task.id, context, self._clock.now(), version, life, actor))
         self._signals.plans()
         return (await self._store.task_stages(task.id)).task
 

@@ -16,6 +16,7 @@ from tests.unit.engine.simulation import Simulation
 from ksana.api.app import ApiOptions, create_app
 from ksana.api.contracts.cronjob import cronjob_contract
 from ksana.api.contracts.jobchain import jobchain_contract
+from ksana.api.contracts.plans import plans_contract
 from ksana.api.contracts.schedules import schedules_contract
 from ksana.api.services import Services
 from ksana.api.system import Health
@@ -150,5 +151,6 @@ async def _probe() -> Health:
 def application() -> FastAPI:
     """The application, made once: its routes cost more than most tests."""
     services = cast("Services", CURRENT)
-    contracts = [cronjob_contract(services), jobchain_contract(services), schedules_contract(services)]
+    made = (cronjob_contract, jobchain_contract, plans_contract, schedules_contract)
+    contracts = [contract(services) for contract in made]
     return create_app(probe=_probe, metrics=Metrics(), options=ApiOptions(contracts=contracts))

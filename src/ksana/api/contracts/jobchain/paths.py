@@ -1,27 +1,23 @@
-"""Paths of documents 000 and 001. An order is a suffix of its resource's own segment: `/api/v1/jobs/{jobId}:enable`.
-
-So an id ends at a colon, which no id has: `{jobId:id}`. Then `GET …:enable` finds only the order, which does not take it (405),
-an unknown order finds nothing (404), and in which order routes are added does not matter.
-"""
+"""Paths of documents 000 and 001."""
 
 import re
 from typing import Annotated
 
 from fastapi import Path
-from starlette.convertors import StringConvertor, register_url_convertor
 
+from ksana.api.contracts.segments import segment
 from ksana.domain.ids import LARGEST_INTEGER
 
 JOBS = "/api/v1/jobs"
-JOB = f"{JOBS}/{{jobId:id}}"
+JOB = f"{JOBS}/{segment('jobId')}"
 WORKFLOWS = "/api/v1/workflows"
-WORKFLOW = f"{WORKFLOWS}/{{workflowId:id}}"
+WORKFLOW = f"{WORKFLOWS}/{segment('workflowId')}"
 CHAINS = "/api/v1/chains"
-CHAIN = f"{CHAINS}/{{chainId:id}}"
+CHAIN = f"{CHAINS}/{segment('chainId')}"
 RUNS = "/api/v1/runs"
-RUN = f"{RUNS}/{{runId:id}}"
+RUN = f"{RUNS}/{segment('runId')}"
 NODES = f"{RUN}/nodes"
-NODE = f"{NODES}/{{nodeId:id}}"
+NODE = f"{NODES}/{segment('nodeId')}"
 
 OF_WORKFLOW_RUNS = re.compile(
     r"[/:](?![0-9]+(?:/(?:cancel|explain|logs))?(?:\?|$)).+"  # not a task's run, which has a number
@@ -36,12 +32,3 @@ ChainId = Annotated[str, Path(alias="chainId", description="The chain's id, whic
 RunId = Annotated[str, Path(alias="runId", description="The workflow run's id.")]
 NodeId = Annotated[str, Path(alias="nodeId", description="The node's id; `load[3]` for an item of a node `load`.")]
 VersionNumber = Annotated[int, Path(ge=1, le=LARGEST_INTEGER)]
-
-
-class IdConvertor(StringConvertor):
-    """A segment of a path up to its colon."""
-
-    regex = "[^/:]+"
-
-
-register_url_convertor("id", IdConvertor())

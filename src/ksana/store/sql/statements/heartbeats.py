@@ -51,7 +51,6 @@ def _tell(tx: Tx, wanted: Round) -> int:
                 f"task/{row.id}",
                 {
                     "tenant": row.tenant_id,
-                    "plan_id": row.plan_id,
                     "completed": row.last_completed + 1,
                     "stages": stages[row.plan_id],
                 },

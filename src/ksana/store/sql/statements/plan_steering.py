@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import select
@@ -24,7 +23,7 @@ from ksana.domain.plan import (
     at_gate,
     over_budget,
 )
-from ksana.domain.workflow_run import AT_BOUNDARY
+from ksana.domain.workflow_run import AT_BOUNDARY, OWN_REASONS
 from ksana.store.plan_requests import (
     CancelPlan,
     CancelTask,
@@ -44,7 +43,7 @@ from ksana.store.plan_requests import (
 from ksana.store.sql import schema
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.statements import plan_rows, runs, stopping, tenant_tasks
-from ksana.store.sql.statements.checkpoints import change_context, remove_checkpoint
+from ksana.store.sql.statements.checkpoints import change_context, expired, remove_checkpoint
 from ksana.store.sql.statements.journal import record_audit
 from ksana.store.sql.statements.plan_rows import PlanNow
 from ksana.store.sql.statements.planning import busy
@@ -54,7 +53,6 @@ from ksana.store.sql.tx import Tx
 _TAKE = Statement("UPDATE tenants SET task_id = :task_id WHERE tenant_id = :tenant_id")
 _tasks = schema.tenant_tasks.c
 _P, _T = PlanStatus, TaskStatus
-_MICROSECOND = timedelta(microseconds=1)
 CANCELLED = "cancelled"
 
 
@@ -271,10 +269,9 @@ def _taken(tx: Tx, tasks: Iterable[TaskNow]) -> dict[int, int]:
 
 def _again(tx: Tx, task: TaskNow, order: RetryTask | RetryFailed, at: int) -> None:
     """FAILED, CANCELLED → CREATED; it is its tenant's task again, unless another is."""
-    saved_at = task.checkpoint_at
-    kept = order.from_checkpoint and saved_at is not None and at - saved_at < order.checkpoint_life // _MICROSECOND
-    if not kept:
+    if not order.from_checkpoint or expired(task, order.checkpoint_life, at):
         task.forget_checkpoint()
+    if task.checkpoint_at is None or task.last_completed < 0:
         task.run_id, task.last_completed = None, -1
     task.asked_for, task.error, task.reason = True, None, None
     task.move(_T.CREATED, at, EventType.TASK_RETRIED, from_stage=task.last_completed + 1)
@@ -293,7 +290,8 @@ def _cancel_task(tx: Tx, task: TaskNow, actor: Actor, at: int) -> list[int]:
     task.wish, task.changed = Wish.CANCEL, True
     tenant_tasks.write(tx, [task], at)
     run = runs.lock(tx, [task.run_id])[task.run_id]
-    return stopping.stop(tx, run, actor, at, actor.reason or CANCELLED, force=True)
+    reason = CANCELLED if actor.reason in OWN_REASONS else actor.reason or CANCELLED
+    return stopping.stop(tx, run, actor, at, reason, force=True)
 
 
 def _refused(task: TaskNow, asked: str) -> TaskRefused:

@@ -141,9 +141,6 @@ def _tell(tx: Tx, new: NewPlan, plan_id: int, task_ids: list[int], at: int) -> N
     data = {"key": new.key, "name": new.spec.name, "tenants": len(task_ids)}
     record_change(tx, at, new.actor, (EventType.PLAN_CREATED, f"plan/{plan_id}", data))
     told = EventType.TASK_CREATED
-    about = [
-        (told, f"task/{task_id}", {"plan_id": plan_id, "tenant": t.id})
-        for task_id, (_, t) in zip(task_ids, new.tenants, strict=True)
-    ]
+    about = [(told, f"task/{task_id}", {"tenant": t.id}) for task_id, (_, t) in zip(task_ids, new.tenants, strict=True)]
     record_events(tx, at, about)
     outbox.add(tx, at, [(EventType.PLAN_CREATED, plan_id, None), *((told, plan_id, each) for each in task_ids)])

@@ -203,7 +203,7 @@ def _row(task: TaskNow) -> tuple[Any, ...]:
 
 
 def _happening(task: TaskNow, event: EventType, data: Mapping[str, Any]) -> Happening:
-    return (event, f"task/{task.id}", {"tenant": task.row.tenant_id, "plan_id": task.row.plan_id, **data})
+    return (event, f"task/{task.id}", {"tenant": task.row.tenant_id, **data})
 
 
 # From runs to tasks -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,260 @@
+"""The issue and RELIABILITY F14, F15, I8: Redis goes away, comes back empty, freezes or holds nonsense. No task is lost, no stage
+counts that ran without its lock, and health and metrics tell."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+import redis
+
+from tests.conftest import StartPrivate
+from tests.contract.api.conftest import ON_SQLITE, empty_database, serving
+from tests.contract.api.ksana_world import client_of
+from tests.contract.api.plans_world import (
+    TYPES,
+    Keys,
+    calls,
+    each_seen,
+    fetch,
+    health_of,
+    held,
+    holds,
+    metric,
+    release,
+    running,
+    seen,
+    some_tenants,
+    states_in,
+    task_of,
+    until_health,
+    until_plan,
+    until_task,
+)
+from tests.contract.api.witness import Target
+from tests.process.conftest import ksana
+from tests.servers.redis import RedisServer
+
+pytestmark = [ON_SQLITE, pytest.mark.redis]
+
+STAGES = ["one", "two", "three"]
+FOREIGN = "task-of-somebody-else"
+
+
+def on(server: RedisServer) -> dict[str, str]:
+    return {"KSANA_EXECUTOR_PERSISTENCE_STORE_TYPE": "redis", "KSANA_REDIS_URL": server.address.url}
+
+
+@pytest.fixture(scope="module")
+def own_redis() -> Iterator[RedisServer]:
+    """The module's Redis, which its tests may kill, freeze and empty."""
+    server = RedisServer()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def settings(own_redis: RedisServer) -> Mapping[str, str]:
+    return on(own_redis)
+
+
+@pytest.fixture
+def keys(own_redis: RedisServer, api: httpx2.Client) -> Iterator[Keys]:
+    """Redis, whole again after the test before."""
+    own_redis.resume()
+    if not own_redis.running:
+        own_redis.start()
+    until_health(api, "ok")
+    with redis.Redis.from_url(own_redis.address.url, decode_responses=True) as client:
+        yield Keys(client)
+
+
+def until_told(api: httpx2.Client, keys: Keys, *, up: bool) -> None:
+    """Waits until health and metrics say that Redis is there, or that it is not."""
+    until_health(api, "ok" if up else "degraded")
+    keys.until(lambda: metric(api, "ksana_runtime_up"), lambda found: found == [float(up)])
+
+
+# There and not there
+
+
+@dataclass(frozen=True)
+class Fault:
+    begin: Callable[[RedisServer], object]
+    end: Callable[[RedisServer], object] | None
+    """None: it is over as it begins."""
+
+
+def restart_empty(server: RedisServer) -> None:
+    server.kill()
+    server.start()
+
+
+FAULTS = {
+    "killed-for-a-while": Fault(RedisServer.kill, RedisServer.start),
+    "killed-and-back-empty": Fault(restart_empty, None),
+    "flushed": Fault(lambda server: server.address.call(0, "FLUSHALL"), None),
+    "frozen-for-a-while": Fault(RedisServer.pause, RedisServer.resume),
+}
+
+
+@pytest.mark.parametrize("fault", list(FAULTS.values()), ids=list(FAULTS))
+def test_work_goes_on_whatever_becomes_of_redis_which_is_then_brought_up_to_date(
+    api: httpx2.Client, target: Target, own_redis: RedisServer, keys: Keys, fault: Fault
+) -> None:
+    first, second, third = tenants = some_tenants(3)
+    stages = [*calls(target, "one"), *holds(target, "two"), *calls(target, "three")]
+    plan = running(api, stages, tenants, maxConcurrency=2)
+    held(target, first, "two")
+    held(target, second, "two")
+    fault.begin(own_redis)
+    if fault.end is not None:
+        until_told(api, keys, up=False)
+    release(target, first, "two")
+    until_task(api, first, "COMPLETED")
+    release(target, second, "two")
+    held(target, third, "two")
+    if fault.end is not None:
+        assert health_of(api) == "degraded"
+        fault.end(own_redis)
+    until_told(api, keys, up=True)
+    tasks = {tenant: task_of(api, tenant)["taskId"] for tenant in tenants}
+    for tenant in (first, second):
+        keys.until_task(tasks[tenant], status="COMPLETED", lastCompletedStageIndex="2")
+        keys.until_held(tenant, None)
+    keys.until_task(tasks[third], status="RUNNING", lastCompletedStageIndex="0")
+    keys.until_plan(plan, status="RUNNING")
+    keys.until_held(third, tasks[third])
+    keys.until(lambda: keys.checkpoint(tasks[third]), lambda found: found and found["completedStages"] == ["one"])
+    keys.assert_documented()
+    release(target, third, "two")
+    until_plan(api, plan, "COMPLETED")
+    keys.until_plan(plan, status="COMPLETED")
+    assert each_seen(target) == dict.fromkeys(tenants, STAGES)
+
+
+def test_a_server_starts_without_redis_and_brings_it_up_to_date_when_it_comes(
+    back_end: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    target: Target,
+    private_redis: StartPrivate[RedisServer],
+) -> None:
+    late = private_redis()
+    late.kill()
+    first, second = some_tenants(2)
+    with (
+        empty_database(back_end, tmp_path, request) as store,
+        serving(tmp_path, store, on(late)) as server,
+        client_of(server) as api,
+        redis.Redis.from_url(late.address.url, decode_responses=True) as client,
+    ):
+        keys = Keys(client)
+        until_told(api, keys, up=False)
+        done = running(api, calls(target, *STAGES), [first])
+        until_plan(api, done, "COMPLETED")
+        plan = running(api, [*calls(target, "one"), *holds(target, "two")], [second])
+        held(target, second, "two")
+        assert any("redis" in line.lower() and "warning" in line.lower() for line in server.lines), server.lines
+        late.start()
+        until_told(api, keys, up=True)
+        keys.until_plan(done, status="COMPLETED", progress="1.0")
+        task = task_of(api, second)["taskId"]
+        keys.until_task(task, status="RUNNING", lastCompletedStageIndex="0")
+        keys.until_held(second, task)
+        assert keys.checkpoint(task) is not None
+        keys.assert_documented()
+        release(target, second, "two")
+        until_plan(api, plan, "COMPLETED")
+    assert each_seen(target) == {first: STAGES, second: ["one", "two"]}
+
+
+def test_a_redis_that_evicts_is_refused_at_the_start_with_the_reason(
+    back_end: str, tmp_path: Path, private_redis: StartPrivate[RedisServer]
+) -> None:
+    evicts = private_redis()
+    evicts.address.call(0, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    ended = ksana("serve", "--port", "0", "--data-dir", str(tmp_path / "data"), cwd=tmp_path, env=on(evicts))
+    assert ended.code != 0
+    for word in ("maxmemory-policy", "allkeys-lru", "noeviction"):
+        assert word in ended.err, ended.err
+
+
+# Nonsense in a key
+
+
+@pytest.mark.parametrize("kind", list(TYPES))
+def test_a_key_of_a_wrong_type_loses_no_task_and_is_put_right(
+    api: httpx2.Client, target: Target, keys: Keys, kind: str
+) -> None:
+    (tenant,) = some_tenants(1)
+    plan = running(api, [*calls(target, "one"), *holds(target, "two"), *calls(target, "three")], [tenant])
+    held(target, tenant, "two")
+    task = task_of(api, tenant)["taskId"]
+    keys.until_task(task, lastCompletedStageIndex="0")
+    names = {"index": f"index:tenant:{tenant}", "lock": f"lock:tenant:{tenant}", "plan": f"plan:{plan}"}
+    key = f"executor:{names.get(kind, f'{kind}:{task}')}"
+    assert keys.client.type(key) == TYPES[kind]
+    keys.client.delete(key)
+    keys.client.rpush(key, "nonsense")
+    target.release_all()
+    keys.until(lambda: release_and_ask(api, target, plan), lambda status: status == "COMPLETED")
+    keys.until_task(task, status="COMPLETED")
+    keys.until_plan(plan, status="COMPLETED")
+    keys.until(lambda: keys.client.type(key), lambda found: found in {"none", TYPES[kind]})
+    until_told(api, keys, up=True)
+    keys.assert_documented()
+    allowed = [STAGES, ["one", "two", "two", "three"]] if kind == "lock" else [STAGES]
+    assert seen(target, tenant) in allowed
+
+
+def release_and_ask(api: httpx2.Client, target: Target, plan: str) -> str:
+    """The plan's status; what it calls meanwhile is answered."""
+    target.release_all()
+    return str(fetch(api, plan)["status"])
+
+
+# Locks
+
+
+def test_a_task_waits_for_a_lock_that_somebody_else_holds(api: httpx2.Client, target: Target, keys: Keys) -> None:
+    locked, free = some_tenants(2)
+    key = f"executor:lock:tenant:{locked}"
+    keys.client.set(key, FOREIGN, nx=True, ex=9000)
+    plan = running(api, calls(target, *STAGES), [locked, free])
+    until_task(api, locked, "WAITING_FOR_LOCK")
+    keys.until_task(task_of(api, locked)["taskId"], status="WAITING_FOR_LOCK")
+    until_task(api, free, "COMPLETED")
+    assert seen(target, locked) == []
+    assert keys.client.get(key) == FOREIGN
+    assert fetch(api, plan)["tasks"]["waiting"] == 1
+    keys.client.delete(key)
+    until_plan(api, plan, "COMPLETED")
+    assert each_seen(target) == {locked: STAGES, free: STAGES}
+    keys.until(lambda: keys.lock(locked), lambda found: found is None)
+
+
+def test_a_stage_that_lost_its_lock_does_not_count_and_the_task_waits(
+    api: httpx2.Client, target: Target, keys: Keys
+) -> None:
+    robbed, other = some_tenants(2)
+    key = f"executor:lock:tenant:{robbed}"
+    stages = [*calls(target, "one"), *holds(target, "two"), *calls(target, "three")]
+    plan = running(api, stages, [robbed, other], maxConcurrency=2)
+    hit = held(target, robbed, "two")
+    keys.client.set(key, FOREIGN, ex=9000)
+    target.release(hit)
+    waiting = until_task(api, robbed, "WAITING_FOR_LOCK")
+    assert (waiting["lastCompletedStageIndex"], waiting["completedStages"]) == (0, 1)
+    assert keys.client.get(key) == FOREIGN
+    assert seen(target, robbed) == ["one", "two"]
+    release(target, other, "two")
+    until_task(api, other, "COMPLETED")
+    keys.client.delete(key)
+    release(target, robbed, "two")
+    until_plan(api, plan, "COMPLETED")
+    assert states_in(api, plan) == {robbed: "COMPLETED", other: "COMPLETED"}
+    assert each_seen(target) == {robbed: ["one", "two", "two", "three"], other: STAGES}
+    keys.until(lambda: keys.lock(robbed), lambda found: found is None)
