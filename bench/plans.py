@@ -174,7 +174,7 @@ def _seen(log: Log, completed: set[tuple[str, str]], plan: dict[str, Any], secon
 
 
 def _lines(seen: Seen) -> list[Line]:
-    name = f"a plan of {TENANTS} tenants × {STAGES} stages, kill -9"
+    name = f"a plan of {TENANTS} tenants and {STAGES} stages, kill -9"
     done = seen.status == "COMPLETED" and seen.completed == TENANTS
     return [
         Line(name, f"{seen.status}, {seen.completed} tenants, {seen.seconds:.0f} s", "COMPLETED, all", done),

@@ -30,7 +30,7 @@ def main() -> int:
 def recover(facade: PlanFacade, tenant_id: str) -> int:
     status = facade.query_task_status_by_tenant(tenant_id)
     if status is None:
-        print(f"{tenant_id}: never had a task")
+        print(f"{tenant_id}: no task is known")
         return 0
     print(_told(status))
     if status.status is not TaskStatus.FAILED:

@@ -49,6 +49,7 @@ class EventType(StrEnum):
     PLAN_PAUSED = "plan.paused"
     PLAN_RESUMED = "plan.resumed"
     PLAN_REOPENED = "plan.reopened"
+    PLAN_RETRIED = "plan.retried"
     PLAN_COMPLETED = "plan.completed"
     PLAN_FAILED = "plan.failed"
     PLAN_CANCELLED = "plan.cancelled"

@@ -29,6 +29,8 @@ from ksana.engine.workers import Workers
 from ksana.runtime.base import Lifetimes
 from ksana.store.base import Store
 
+LOOK_AT_PLANS = timedelta(seconds=2)
+"""How often to look for what other instances did; of what happens here, the services are told."""
 LAST_WORDS = timedelta(seconds=3)
 """How long the store may take, after the grace, to hear what is handed back and who leaves."""
 
@@ -75,9 +77,9 @@ class Engine:
         self.watch = Watch(store, self.workers, lambda: self.membership.instance_id)
         self._turn = turn = Turn(store, lambda: self.membership.instance_id)
         shelf = Shelf(options.lifetimes.checkpoint, options.lifetimes.projection)
-        self.plans = PlanDriver(store, locks, signals, poll)
+        self.plans = PlanDriver(store, locks, signals, LOOK_AT_PLANS)
         self.progress = Progress(store, signals)
-        self.projector = Projector(store, outside, turn, shelf, poll)
+        self.projector = Projector(store, outside, turn, shelf, LOOK_AT_PLANS)
         self.keeper = Keeper(store, outside, locks, turn, signals, shelf)
         self._scheduling = Loop(self.scheduler, clock)
         self._dispatching = Loop(self.dispatcher, clock)

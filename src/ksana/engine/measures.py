@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from ksana.domain.execution import Claimed, Execution
 from ksana.domain.ledger import Fired, Schedule
 from ksana.domain.outcome import Evidence
-from ksana.domain.plan import PLAN_ENDED, TASK_ACTIVE, PlanStatus
+from ksana.domain.plan import PAUSE_REASONS, PLAN_ENDED, TASK_ACTIVE, PlanStatus
 from ksana.domain.schedule import FireDecision
 from ksana.domain.states import ACTIVE, CRONJOB_NAMES, RUN_ACTIVE, ExecutionStatus
 from ksana.engine.plans.findings import Findings
@@ -87,12 +87,12 @@ class Measures:
         self._leaked = Gauge(
             "ksana_tenant_locks_leaked", "Locks of tasks that do not run, found at the last count.", registry=registry
         )
-        self._leaks = Gauge(
-            "ksana_tenant_lock_leaks", "Locks of tasks that do not run, found since the start.", registry=registry
-        )
-        self._repairs = Gauge(
+        self._leaks = Counter("ksana_tenant_lock_leaks", "Locks of tasks that do not run.", registry=registry)
+        self._repairs = Counter(
             "ksana_runtime_repairs", "Things shown outside that were not as they should be.", registry=registry
         )
+        self._paused = Gauge("ksana_plans_paused", "Plans that are paused, by why.", ["reason"], registry=registry)
+        self._counted = Findings()
         self._running = Gauge("ksana_worker_running", "Executions that this instance runs.", registry=registry)
 
     def looked(self, seconds: float) -> None:
@@ -170,8 +170,11 @@ class Measures:
             self._keys.labels(kind.value.partition(":")[0]).set(findings.counts.get(kind, 0))
         self._shown.set(1 if up else 0)
         self._leaked.set(findings.leaked_now)
-        self._leaks.set(findings.leaked)
-        self._repairs.set(findings.repaired)
+        self._leaks.inc(findings.leaked - self._counted.leaked)
+        self._repairs.inc(findings.repaired - self._counted.repaired)
+        self._counted.leaked, self._counted.repaired = findings.leaked, findings.repaired
+        for reason in PAUSE_REASONS:
+            self._paused.labels(reason).set(figures.paused.get(reason, 0))
 
     def _task(self, job_id: int | None) -> str:
         if job_id is None:

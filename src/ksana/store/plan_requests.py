@@ -220,3 +220,5 @@ class PlanFigures:
     tasks: Mapping[TaskStatus, int] = field(default_factory=dict)
     """Those that have not ended."""
     outbox_oldest: datetime | None = None
+    paused: Mapping[str, int] = field(default_factory=dict)
+    """Plans that are paused, by why."""

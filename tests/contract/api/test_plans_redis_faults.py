@@ -16,17 +16,23 @@ from tests.contract.api.plans_world import (
     TYPES,
     Keys,
     calls,
+    checkpoint_of,
+    create,
     each_seen,
+    failing,
+    fails,
     fetch,
     health_of,
     held,
     holds,
     metric,
+    obeyed,
     release,
     running,
     seen,
     some_tenants,
     states_in,
+    task_obeyed,
     task_of,
     until_health,
     until_plan,
@@ -34,6 +40,7 @@ from tests.contract.api.plans_world import (
 )
 from tests.contract.api.witness import Target
 from tests.process.conftest import ksana
+from tests.servers.machine import LOOPBACK
 from tests.servers.redis import RedisServer
 
 pytestmark = [ON_SQLITE, pytest.mark.redis]
@@ -66,6 +73,8 @@ def keys(own_redis: RedisServer, api: httpx2.Client) -> Iterator[Keys]:
     own_redis.resume()
     if not own_redis.running:
         own_redis.start()
+    for command in ("REPLICAOF NO ONE", "CONFIG SET maxmemory 0", "CONFIG SET maxmemory-policy noeviction"):
+        own_redis.address.call(0, *command.split())
     until_health(api, "ok")
     with redis.Redis.from_url(own_redis.address.url, decode_responses=True) as client:
         yield Keys(client)
@@ -92,11 +101,21 @@ def restart_empty(server: RedisServer) -> None:
     server.start()
 
 
+def commands(*words: str) -> Callable[[RedisServer], object]:
+    return lambda server: server.address.call(0, *words)
+
+
 FAULTS = {
     "killed-for-a-while": Fault(RedisServer.kill, RedisServer.start),
     "killed-and-back-empty": Fault(restart_empty, None),
-    "flushed": Fault(lambda server: server.address.call(0, "FLUSHALL"), None),
+    "flushed": Fault(commands("FLUSHALL"), None),
     "frozen-for-a-while": Fault(RedisServer.pause, RedisServer.resume),
+    "full-for-a-while": Fault(commands("CONFIG", "SET", "maxmemory", "1"), commands("CONFIG", "SET", "maxmemory", "0")),
+    "read-only-for-a-while": Fault(commands("REPLICAOF", LOOPBACK, "1"), commands("REPLICAOF", "NO", "ONE")),
+    "evicting-for-a-while": Fault(
+        commands("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
+        commands("CONFIG", "SET", "maxmemory-policy", "noeviction"),
+    ),
 }
 
 
@@ -172,11 +191,12 @@ def test_a_server_starts_without_redis_and_brings_it_up_to_date_when_it_comes(
 
 
 def test_a_redis_that_evicts_is_refused_at_the_start_with_the_reason(
-    back_end: str, tmp_path: Path, private_redis: StartPrivate[RedisServer]
+    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, private_redis: StartPrivate[RedisServer]
 ) -> None:
     evicts = private_redis()
     evicts.address.call(0, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-    ended = ksana("serve", "--port", "0", "--data-dir", str(tmp_path / "data"), cwd=tmp_path, env=on(evicts))
+    with empty_database(back_end, tmp_path, request) as store:
+        ended = ksana("serve", "--port", "0", "--database-url", store, cwd=tmp_path, env=on(evicts))
     assert ended.code != 0
     for word in ("maxmemory-policy", "allkeys-lru", "noeviction"):
         assert word in ended.err, ended.err
@@ -208,6 +228,39 @@ def test_a_key_of_a_wrong_type_loses_no_task_and_is_put_right(
     keys.assert_documented()
     allowed = [STAGES, ["one", "two", "two", "three"]] if kind == "lock" else [STAGES]
     assert seen(target, tenant) in allowed
+
+
+def test_nonsense_where_nothing_should_be_stops_nobody(api: httpx2.Client, target: Target, keys: Keys) -> None:
+    tenants = some_tenants(3)
+    plan = create(api, calls(target, *STAGES), tenants)["planId"]
+    first, second, third = (task_of(api, tenant)["taskId"] for tenant in tenants)
+    keys.until_task(third, status="CREATED")
+    keys.client.delete(f"executor:task:{second}")
+    for key in (f"lock:tenant:{tenants[0]}", f"ckpt:{first}", f"task:{second}", f"ckpt:{second}"):
+        keys.client.rpush(f"executor:{key}", "nonsense")
+    keys.client.set(f"executor:ckpt:{third}", "{not json")
+    obeyed(api, plan, "start")
+    until_plan(api, plan, "COMPLETED")
+    for task in (first, second, third):
+        keys.until_task(task, status="COMPLETED")
+        keys.until(lambda task=task: keys.client.exists(f"executor:ckpt:{task}"), lambda found: not found)  # type: ignore[misc]
+    keys.until(lambda: keys.client.exists(f"executor:lock:tenant:{tenants[0]}"), lambda found: not found)
+    assert each_seen(target) == dict.fromkeys(tenants, STAGES)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_read_from_the_database(
+    api: httpx2.Client, target: Target, keys: Keys
+) -> None:
+    (tenant,) = some_tenants(1)
+    plan = running(api, [*calls(target, "one"), fails(target, "two"), *calls(target, "three")], [failing(tenant, 1)])
+    until_plan(api, plan, "FAILED")
+    task = task_of(api, tenant)["taskId"]
+    keys.until(lambda: keys.client.exists(f"executor:ckpt:{task}"), bool)
+    keys.client.set(f"executor:ckpt:{task}", "{not json")
+    assert checkpoint_of(api, tenant)["completedStages"] == ["one"]
+    task_obeyed(api, tenant, "retry", fromCheckpoint=True)
+    until_plan(api, plan, "COMPLETED")
+    assert seen(target, tenant) == ["one", "two", "two", "three"]
 
 
 def release_and_ask(api: httpx2.Client, target: Target, plan: str) -> str:
@@ -258,3 +311,23 @@ def test_a_stage_that_lost_its_lock_does_not_count_and_the_task_waits(
     assert states_in(api, plan) == {robbed: "COMPLETED", other: "COMPLETED"}
     assert each_seen(target) == {robbed: ["one", "two", "two", "three"], other: STAGES}
     keys.until(lambda: keys.lock(robbed), lambda found: found is None)
+
+
+def test_a_lock_that_somebody_took_while_redis_was_away_is_theirs(
+    api: httpx2.Client, target: Target, own_redis: RedisServer, keys: Keys
+) -> None:
+    (tenant,) = some_tenants(1)
+    plan = running(api, [*calls(target, "one"), *holds(target, "two")], [tenant])
+    hit = held(target, tenant, "two")
+    own_redis.kill()
+    until_health(api, "degraded")
+    own_redis.start()
+    keys.client.set(f"executor:lock:tenant:{tenant}", FOREIGN, ex=9000)
+    until_health(api, "ok")
+    target.release(hit)
+    assert until_task(api, tenant, "WAITING_FOR_LOCK")["lastCompletedStageIndex"] == 0
+    assert keys.lock(tenant) == FOREIGN
+    keys.client.expire(f"executor:lock:tenant:{tenant}", 1)
+    release(target, tenant, "two")
+    until_plan(api, plan, "COMPLETED")
+    assert seen(target, tenant) == ["one", "two", "two"]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import redis
 
 from tests.contract.api.conftest import ON_SQLITE, empty_database, serving, until
 from tests.contract.api.ksana_world import client_of
 from tests.contract.api.plans_world import (
-    PLANS,
     TENANTS,
     Json,
+    Keys,
     calls,
-    checkpoint_of,
     counts,
     create,
     each_seen,
@@ -28,7 +28,6 @@ from tests.contract.api.plans_world import (
     obeyed,
     release,
     running,
-    seen,
     some_tenants,
     stage_of,
     task_obeyed,
@@ -94,32 +93,48 @@ def all_seen(hits: Sequence[Hit], tenants: Sequence[str]) -> bool:
     return len(last) == len(tenants)
 
 
-def test_what_was_ordered_and_shown_holds_over_a_kill(
-    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target
+def test_what_was_ordered_and_shown_holds_over_a_kill_and_redis_is_brought_up_to_date(
+    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, redis_url: str, target: Target
 ) -> None:
     paused, asked, bad, ready, gone = some_tenants(5)
     stages = [*calls(target, "one"), *holds(target, "two"), fails(target, "three")]
-    with empty_database(back_end, tmp_path, request) as store:
-        with serving(tmp_path, store, {}) as server, client_of(server) as api:
+    settings = {"KSANA_EXECUTOR_PERSISTENCE_STORE_TYPE": "redis", "KSANA_REDIS_URL": redis_url}
+    with (
+        empty_database(back_end, tmp_path, request) as store,
+        redis.Redis.from_url(redis_url, decode_responses=True) as client,
+    ):
+        keys = Keys(client)
+        with serving(tmp_path, store, settings) as server, client_of(server) as api:
             plan = running(api, stages, [paused, asked, failing(bad, 1), gone], maxConcurrency=4)
             waits = create(api, calls(target, "one"), [ready])
-            task_order_at(api, target, paused, "pause")
+            order_in_second(api, target, paused, "pause")
             release(target, paused, "two")
             until_task(api, paused, "PAUSED")
             release(target, bad, "two")
             until_task(api, bad, "FAILED")
-            task_order_at(api, target, gone, "cancel")
+            order_in_second(api, target, gone, "cancel")
             until_task(api, gone, "CANCELLED")
-            task_order_at(api, target, asked, "pause")
-            told = shown(api, plan, paused, bad, gone)
+            order_in_second(api, target, asked, "pause")
+            told = shown(api, paused, bad, gone)
+            tasks = {task["tenantId"]: task["taskId"] for task in tasks_in(api, plan)}
+            assert keys.lock(asked) == tasks[asked]
             server.end(signal.SIGKILL)
-        with serving(tmp_path, store, {}) as server, client_of(server) as api:
-            assert shown(api, plan, paused, bad, gone) == told
+        assert keys.lock(asked) == tasks[asked]  # for hours, if it were for Redis alone
+        client.delete(*(key for key in keys.all() if ":lock:" not in key))
+        with serving(tmp_path, store, settings) as server, client_of(server) as api:
+            assert shown(api, paused, bad, gone) == told
             assert fetch(api, waits["planId"]) == waits
             found = task_of(api, asked)  # the stage was broken off: the task may stop before it begins again, or after
             assert found["pauseRequested"] or found["status"] == "PAUSED", found
             until(api, f"{TENANTS}/{asked}/task", lambda task: rests(task, target))
-            for tenant, what in ((asked, "resume"), (paused, "resume"), (bad, "retry")):
+            keys.until_task(tasks[asked], status="PAUSED")
+            keys.until_task(tasks[paused], status="PAUSED", lastCompletedStageIndex="1")
+            keys.until_task(tasks[bad], status="FAILED", lastCompletedStageIndex="1")
+            keys.until_task(tasks[gone], status="CANCELLED")
+            keys.until(lambda: keys.checkpoint(tasks[bad]), lambda saved: saved and len(saved["completedStages"]) == 2)
+            keys.until_plan(waits["planId"], status="READY")
+            keys.assert_documented()
+            for tenant, what in ((asked, "resume"), (paused, "resume"), (bad, "retry")):  # the recovery flow of §7.3
                 task_obeyed(api, tenant, what)
                 until(api, f"{TENANTS}/{tenant}/task", lambda task: rests(task, target, "COMPLETED"))
             obeyed(api, waits["planId"], "start")
@@ -139,36 +154,14 @@ def rests(task: Json, target: Target, status: str = "PAUSED") -> bool:
     return bool(task["status"] == status)
 
 
-def task_order_at(api: httpx2.Client, target: Target, tenant: str, what: str) -> None:
+def order_in_second(api: httpx2.Client, target: Target, tenant: str, what: str) -> None:
     """An order to a tenant that is in its second stage."""
     held(target, tenant, "two")
     task_obeyed(api, tenant, what)
 
 
-def shown(api: httpx2.Client, plan: str, *tenants: str) -> list[Json | list[Json]]:
+def shown(api: httpx2.Client, *tenants: str) -> list[Json | list[Json]]:
     """What the API says of tenants at rest, checkpoints and events included."""
     tasks = [task_of(api, tenant) for tenant in tenants]
-    checkpoints = [checkpoint_of(api, tenant) for tenant in tenants[:2]]
     events = [events_at(api, f"{TENANTS}/{tenant}/task/events") for tenant in tenants]
-    return [*tasks, *checkpoints, *events, {"name": api.get(f"{PLANS}/{plan}").json()["name"]}]
-
-
-@pytest.mark.parametrize("kind", ["sql", "memory"])
-def test_a_retry_after_a_restart_begins_at_the_checkpoint(
-    back_end: str, tmp_path: Path, request: pytest.FixtureRequest, target: Target, kind: str
-) -> None:
-    (tenant,) = some_tenants(1)
-    settings = {"KSANA_EXECUTOR_PERSISTENCE_STORE_TYPE": kind}
-    with empty_database(back_end, tmp_path, request) as store:
-        with serving(tmp_path, store, settings) as server, client_of(server) as api:
-            plan = running(api, [*calls(target, "one"), fails(target, "two")], [failing(tenant, 1)])
-            until_plan(api, plan, "FAILED")
-            server.end(signal.SIGKILL)
-        with serving(tmp_path, store, settings) as server, client_of(server) as api:
-            task = task_of(api, tenant)  # the recovery flow of §7.3
-            assert task["status"] == "FAILED"
-            kept = task["hasCheckpoint"]
-            assert kept or kind == "memory"
-            task_obeyed(api, tenant, "retry", fromCheckpoint=True)
-            until_plan(api, plan, "COMPLETED")
-    assert seen(target, tenant) == (["one", "two", "two"] if kept else ["one", "two", "one", "two"])
+    return [*tasks, *events]

@@ -1,21 +1,26 @@
 """Document 004 and the issue: pause, resume, retry, cancel, of a plan and of one tenant; checkpoints and their versions."""
 
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
+
 import httpx2
 import pytest
 
-from tests.contract.api.conftest import ON_SQLITE, until
-from tests.contract.api.cronjob_world import assert_error
+from tests.contract.api.conftest import ON_SQLITE, unique, until
+from tests.contract.api.cronjob_world import assert_error, done
 from tests.contract.api.jobchain_world import instant
 from tests.contract.api.plans_world import (
     NOBODY,
     PLANS,
     RUNS,
     TENANTS,
+    a_plan,
     assert_refused,
     calls,
     checkpoint_of,
     counts,
     create,
+    drive,
     each_seen,
     failing,
     fails,
@@ -384,3 +389,130 @@ def test_a_tenant_without_a_task_has_no_checkpoint(api: httpx2.Client) -> None:
     assert api.get(path).status_code == 404
     assert api.put(path, json={"contextData": {}}).status_code == 404
     assert api.delete(path).status_code == 404
+
+
+# Many at once
+
+
+def test_of_many_plans_for_one_tenant_at_once_one_is_taken(api: httpx2.Client, target: Target) -> None:
+    (tenant,) = some_tenants(1)
+    plans = [a_plan(holds(target, "one"), [tenant], autoStart=True) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda plan: api.post(PLANS, json=plan), plans))
+    assert sorted(answer.status_code for answer in answers) == [201, *[409] * 7]
+    (taken,) = (done(answer)["planId"] for answer in answers if answer.status_code == 201)
+    for answer in answers:
+        if answer.status_code == 409:
+            assert assert_error(answer, 409, "TENANT_BUSY")["planId"] == taken
+    release(target, tenant, "one")
+    until_plan(api, taken, "COMPLETED")
+    assert seen(target, tenant) == ["one"]
+
+
+def test_of_many_equal_orders_at_once_one_is_obeyed(api: httpx2.Client, target: Target) -> None:
+    first, second = some_tenants(2)
+    stages = [*calls(target, "one"), fails(target, "two")]
+    plan = create(api, stages, [failing(first, 1), second])["planId"]
+
+    def at_once(*paths: str) -> list[int]:
+        with ThreadPoolExecutor(8) as pool:
+            return sorted(answer.status_code for answer in pool.map(api.post, paths))
+
+    assert at_once(*[f"{PLANS}/{plan}:start"] * 6) == [200, *[409] * 5]
+    until_plan(api, plan, "FAILED")
+    retried = at_once(*[f"{TENANTS}/{first}/task:retry"] * 4, *[f"{PLANS}/{plan}:retry-failed"] * 4)
+    assert retried.count(200) >= 1
+    until_plan(api, plan, "COMPLETED")
+    assert each_seen(target) == {first: ["one", "two", "two"], second: ["one", "two"]}
+
+
+def test_of_many_writers_of_one_version_one_wins(api: httpx2.Client, target: Target) -> None:
+    (tenant,) = some_tenants(1)
+    plan = running(api, [*calls(target, "one"), *holds(target, "two")], [tenant])
+    held(target, tenant, "two")
+    path = f"{TENANTS}/{tenant}/checkpoint"
+    version = checkpoint_of(api, tenant)["version"]
+
+    def write(number: int) -> int:
+        return api.put(path, json={"contextData": {f"k{number}": number}, "version": version}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(write, range(8))) == [200, *[409] * 7]
+    assert len(checkpoint_of(api, tenant)["contextData"]) == 1
+    release(target, tenant, "two")
+    until_plan(api, plan, "COMPLETED")
+
+
+def test_those_who_come_back_wait_for_a_place_like_the_others(api: httpx2.Client, target: Target) -> None:
+    paused, bad, third, fourth = some_tenants(4)
+    stages = [*holds(target, "one"), fails(target, "two"), *holds(target, "three")]
+    plan = running(api, stages, [paused, failing(bad, 1), third, fourth], maxConcurrency=2)
+    held(target, paused, "one")
+    task_obeyed(api, paused, "pause")
+    release(target, paused, "one")
+    until_task(api, paused, "PAUSED")
+    release(target, bad, "one")
+    until_task(api, bad, "FAILED")
+    held(target, third, "one")
+    held(target, fourth, "one")
+    task_obeyed(api, paused, "resume")
+    task_obeyed(api, bad, "retry")
+    left = {paused: 1, bad: 1, third: 2, fourth: 2}
+    drive(target, left, most=2)
+    until_plan(api, plan, "COMPLETED")
+    assert each_seen(target) == {
+        paused: ["one", "two", "three"],
+        bad: ["one", "two", "two", "three"],
+        third: ["one", "two", "three"],
+        fourth: ["one", "two", "three"],
+    }
+
+
+def test_a_tenant_that_has_not_begun_can_be_paused_resumed_and_cancelled(api: httpx2.Client, target: Target) -> None:
+    first, second, third, fourth = some_tenants(4)
+    plan = running(api, holds(target, "one"), [first, second, third, fourth])
+    held(target, first, "one")
+    waits = task_obeyed(api, second, "pause")
+    assert waits["pauseRequested"] or waits["status"] == "PAUSED"
+    assert task_obeyed(api, third, "cancel")["status"] == "CANCELLED"
+    release(target, first, "one")
+    release(target, fourth, "one")
+    until_task(api, fourth, "COMPLETED")
+    assert set(each_seen(target)) == {first, fourth}
+    assert fetch(api, plan)["status"] == "RUNNING"
+    task_obeyed(api, second, "resume")
+    release(target, second, "one")
+    ended = until(api, f"{PLANS}/{plan}", lambda body: body["endedAt"])
+    assert ended["tasks"] == counts(completed=3, cancelled=1)
+    assert seen(target, third) == []
+
+
+def test_tasks_that_wait_for_a_busy_tenant_come_one_after_the_other_and_can_be_cancelled(
+    api: httpx2.Client, target: Target
+) -> None:
+    (tenant,) = some_tenants(1)
+    first = running(api, holds(target, "first"), [tenant])
+    held(target, tenant, "first")
+    second, third, fourth = (
+        running(api, holds(target, name), [tenant], onBusy="WAIT") for name in ("second", "third", "fourth")
+    )
+    assert api.post(f"{TENANTS}/{tenant}/task:cancel", params={"planId": third}).status_code == 200
+    until_task(api, tenant, "CANCELLED", planId=third)
+    release(target, tenant, "first")
+    drive(target, {tenant: 2}, most=2)
+    for plan in (first, second, fourth):
+        until_plan(api, plan, "COMPLETED")
+    assert seen(target, tenant)[0] == "first"
+    assert sorted(seen(target, tenant)) == ["first", "fourth", "second"]
+
+
+@pytest.mark.parametrize("tenant", ["{}", "{}.a_b-c", "{}:x", "{}%41"])
+def test_a_tenant_may_be_named_as_other_things_are(api: httpx2.Client, target: Target, tenant: str) -> None:
+    name = tenant.format(unique("1").replace("-", ""))
+    answer = api.post(PLANS, json=a_plan(calls(target, "one"), [name], autoStart=True))
+    if answer.status_code == 400:
+        assert_refused(answer, "tenants")
+        return
+    plan = done(answer)["planId"]
+    until_plan(api, plan, "COMPLETED")
+    assert task_of(api, quote(name, safe=""))["tenantId"] == name

@@ -411,7 +411,7 @@ async def test_a_cancelled_plan_begins_nothing_any_more(rollout: Rollout) -> Non
     for order in (rollout.plans.resume, rollout.plans.pause, rollout.plans.start):
         with pytest.raises(PlanRefused):
             await order(key, ANNA)
-    with pytest.raises(TaskRefused):
+    with pytest.raises(PlanRefused):
         await rollout.plans.retry_task("a", None, ANNA)
     # And its tenants are free.
     assert await rollout.status(await rollout.plan("a", "b", "c")) == "RUNNING"
@@ -534,6 +534,21 @@ async def test_a_checkpoint_is_kept_when_a_task_fails(rollout: Rollout, store: S
     saved = (await store.task_stages((await rollout.task("a")).id)).task.checkpoint
     assert saved is not None
     assert saved.completed == ("prepare",)
+
+
+async def test_what_a_stage_saves_is_in_the_checkpoint_and_makes_it_a_new_one(
+    rollout: Rollout, store: SqlStore
+) -> None:
+    rollout.saves("a/migrate", {"rows": 7})
+    rollout.fails("a/migrate")
+    await rollout.run("a")
+    saved = (await store.task_stages((await rollout.task("a")).id)).task.checkpoint
+    assert saved is not None
+    assert (saved.version, saved.completed, saved.context) == (2, ("prepare",), {"rows": 7})
+    task = await rollout.task("a")
+    shown = await rollout.simulation.outside.now.checkpoints.get(task.key)
+    assert shown is not None
+    assert (shown.version, shown.context_data) == (2, {"rows": 7})
 
 
 async def test_a_late_writer_of_a_checkpoint_is_refused(rollout: Rollout) -> None:

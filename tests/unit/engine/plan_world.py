@@ -32,6 +32,7 @@ class Rollout:
         self.asked: list[ExecutionContext] = []
         self._failing: dict[str, int] = {}
         self._flaky: dict[str, int] = {}
+        self._saving: dict[str, Any] = {}
         self._passed: list[tuple[str, str, str]] = []
         self._held: set[str] = set()
         self._gates: dict[str, asyncio.Event] = {}
@@ -51,6 +52,8 @@ class Rollout:
             if name in self._held:
                 self._gates[name] = asyncio.Event()
                 await self._gates[name].wait()
+            if name in self._saving and context.tools is not None:
+                await context.tools.save_checkpoint(self._saving[name])
             left = self._failing.get(name, 0)
             if left:
                 self._failing[name] = left - 1
@@ -66,6 +69,10 @@ class Rollout:
 
     def fails(self, *names: str, times: int = 1_000) -> None:
         self._failing |= dict.fromkeys(names, times)
+
+    def saves(self, name: str, checkpoint: Any) -> None:
+        """Its stage saves this, to go on from."""
+        self._saving[name] = checkpoint
 
     def flaky(self, name: str, *, times: int) -> None:
         """It fails so often, and may be tried again."""

@@ -79,7 +79,14 @@ class PlanCommands:
             job = error.details.get("jobId")
             raise type(error)(stage_field(error.field), error.reason, jobId=job) from error
         except InvalidDag as error:
-            raise InvalidInput(stage_field(error.field), error.reason) from error
+            field = stage_field(error.field)
+            if field.endswith(".dependsOn"):  # the only thing that can be wrong with what Ksana wrote there itself
+                field, told = (
+                    field.removesuffix("dependsOn") + "config",
+                    "uses what a stage makes that does not come before",
+                )
+                raise InvalidInput(field, told) from error
+            raise InvalidInput(field, error.reason) from error
 
     # Plans --------------------------------------------------------------------------------------------------------
 

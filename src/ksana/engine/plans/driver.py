@@ -3,6 +3,7 @@
 Any instance may do it, and all do: the plan's row is locked while anything about it is decided.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -49,19 +50,17 @@ class PlanDriver:
         return begun
 
     async def _with_locks(self, plan_id: int, candidates: Sequence[Candidate], now: datetime) -> Admission:
-        admitted, refused = [], []
-        for each in candidates:
-            if await self._locks.take(each.tenant_id, each.task_key):
-                admitted.append(each.task_id)
-            else:
-                log().warning(
-                    "somebody else has the tenant's lock",
-                    action="plan.lock_held",
-                    tenant=each.tenant_id,
-                    task=each.task_key,
-                )
-                refused.append(each.task_id)
-        return Admission(plan_id, now, tuple(admitted), tuple(refused), now + TRY_LOCK_AGAIN)
+        taken = await asyncio.gather(*(self._locks.take(each.tenant_id, each.task_key) for each in candidates))
+        admitted = [each.task_id for each, got in zip(candidates, taken, strict=True) if got]
+        refused = [each for each, got in zip(candidates, taken, strict=True) if not got]
+        for each in refused:
+            log().warning(
+                "somebody else has the tenant's lock",
+                action="plan.lock_held",
+                tenant=each.tenant_id,
+                task=each.task_key,
+            )
+        return Admission(plan_id, now, tuple(admitted), tuple(each.task_id for each in refused), now + TRY_LOCK_AGAIN)
 
 
 class Progress:
@@ -72,7 +71,7 @@ class Progress:
     AT_ONCE = 1_000
 
     def __init__(self, store: Store, signals: Signals) -> None:
-        self.interval = timedelta(seconds=2)
+        self.interval = timedelta(seconds=5)
         self._store = store
         self._signals = signals
 

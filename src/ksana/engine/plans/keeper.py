@@ -41,11 +41,13 @@ class Keeper:
         self._after_task = self._after_plan = 0
         self._renew_at: datetime | None = None
         self._count_at: datetime | None = None
+        self._suspects: dict[str, str] = {}
         self.findings = Findings()
 
     async def run_once(self, now: datetime) -> Round:
         usable = await self._outside.look()
         if not await self._turn.mine(now):
+            self.findings.counts, self.findings.leaked_now = {}, 0  # others tell
             if usable:
                 self._outside.regain()  # whoever's turn it is brings it up to date
             return Round()
@@ -81,7 +83,8 @@ class Keeper:
 
     async def _keep_locks(self, now: datetime) -> None:
         """Every task that runs has its tenant's lock, for long enough; one that somebody else has is lost."""
-        renew = self._renew_at is None or now >= self._renew_at
+        anew = self._renew_at is None
+        renew = anew or now >= (self._renew_at or now)
         after = 0
         while tasks := await self._store.running_tasks(after, AT_ONCE):
             after = tasks[-1][0]
@@ -91,7 +94,7 @@ class Keeper:
                 held = holders.get(tenant_id) == task_key
                 if (renew or not held) and not await self._locks.take(tenant_id, task_key):
                     await self._lose(task_id, task_key, tenant_id, now)
-                elif not held:
+                elif not held and not anew:
                     self.findings.repaired += 1
         if renew:
             self._renew_at = now + self._locks.life / 3
@@ -150,7 +153,10 @@ class Keeper:
         held = await state.locks.all()
         states = await self._store.task_states(list(held.values()))
         # Of one that waits, somebody may just be taking the lock; of one that we do not know, we cannot say.
-        leaked = {tenant: task for tenant, task in held.items() if states.get(task) in WITHOUT_LOCK}
+        idle = {tenant: task for tenant, task in held.items() if states.get(task) in WITHOUT_LOCK}
+        # Seen twice: that of one that has just ended is on its way out.
+        leaked = {tenant: task for tenant, task in idle.items() if self._suspects.get(tenant) == task}
+        self._suspects = idle
         for tenant, task in leaked.items():
             log().warning("a lock was left behind", action="plan.lock_leaked", tenant=tenant, task=task)
             await state.locks.release(tenant, task)

@@ -204,9 +204,11 @@ def task_states(tx: Tx, keys: Sequence[str]) -> dict[str, TaskStatus]:
 def figures(tx: Tx) -> PlanFigures:
     by_plan = select(_plans.status, func.count().label("number")).where(_plans.status.not_in(sorted(PLAN_ENDED)))
     by_task = select(_tasks.status, func.count().label("number")).where(_tasks.status.in_(sorted(TASK_ACTIVE)))
+    why = select(_plans.reason, func.count().label("number")).where(_plans.status == PlanStatus.PAUSED)
     oldest = outbox.oldest(tx)
     return PlanFigures(
         {PlanStatus(row.status): row.number for row in tx.core(by_plan.group_by(_plans.status))},
         {TaskStatus(row.status): row.number for row in tx.core(by_task.group_by(_tasks.status))},
         None if oldest is None else from_micros(oldest),
+        {row.reason or "": row.number for row in tx.core(why.group_by(_plans.reason))},
     )

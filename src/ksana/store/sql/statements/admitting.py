@@ -53,6 +53,9 @@ _tasks, _tenants = schema.tenant_tasks.c, schema.tenants.c
 _ENDED = {PlanStatus.COMPLETED: EventType.PLAN_COMPLETED, PlanStatus.FAILED: EventType.PLAN_FAILED}
 MOST_AT_ONCE = 500
 LOCK_LOST = "lock_lost"
+BUSY = "tenant_busy"
+HELD_OUTSIDE = "lock_held_outside"
+"""Why a task waits: another of ours has its tenant, or somebody whom the store does not know."""
 
 
 def standings(tx: Tx) -> list[PlanStanding]:
@@ -92,11 +95,11 @@ def settled(tx: Tx, plan: PlanNow, at: int) -> Decision:
             case End(status=status):
                 plan.move(status, at, _ENDED[status])
             case Pause():
-                plan.move(PlanStatus.PAUSED, at, EventType.PLAN_PAUSED, decision)
+                plan.move(PlanStatus.PAUSED, at, EventType.PLAN_PAUSED, why=decision)
             case NextWave():
                 wave = plan.now.wave + 1
                 plan.change(
-                    EventType.PLAN_WAVE_STARTED, {"wave": wave}, wave=wave, cleared=max(plan.now.cleared, wave - 1)
+                    EventType.PLAN_WAVE_STARTED, {"wave": wave + 1}, wave=wave, cleared=max(plan.now.cleared, wave - 1)
                 )
             case _:
                 return decision
@@ -137,7 +140,8 @@ def _mark_waiting(tx: Tx, plan: Plan, decision: Admit, at: int) -> None:
         tasks = tenant_tasks.lock(tx, taken)
         for task in tasks.values():
             if task.status is TaskStatus.CREATED:
-                task.move(TaskStatus.WAITING_FOR_LOCK, at)
+                task.reason = BUSY
+                task.move(TaskStatus.WAITING_FOR_LOCK, at, {"reason": BUSY})
         tenant_tasks.write(tx, tasks.values(), at)
 
 
@@ -180,7 +184,8 @@ def _put_off(tx: Tx, tasks: list[TaskNow], wanted: Admission, at: int) -> None:
         if task.status in TASK_WAITING:
             task.ready_at, task.changed = codec.micros(wanted.retry_at), True
             if task.status is TaskStatus.CREATED:
-                task.move(TaskStatus.WAITING_FOR_LOCK, at, reason="held_outside")
+                task.move(TaskStatus.WAITING_FOR_LOCK, at, {"reason": HELD_OUTSIDE})
+            task.reason = HELD_OUTSIDE
     tenant_tasks.write(tx, tasks, at)
 
 
@@ -201,7 +206,8 @@ def _with_tenant(tx: Tx, tasks: list[TaskNow], at: int) -> list[tuple[TaskNow, i
             tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id, fence=tenant.fence + 1)
             begun.append((task, tenant.fence + 1))
         elif task.status is TaskStatus.CREATED:
-            task.move(TaskStatus.WAITING_FOR_LOCK, at)
+            task.reason = BUSY
+            task.move(TaskStatus.WAITING_FOR_LOCK, at, {"reason": BUSY})
             tenant_tasks.write(tx, [task], at)
     return begun
 
@@ -214,7 +220,7 @@ def _begin(tx: Tx, plan: PlanNow, begun: list[tuple[TaskNow, int]], at: int) -> 
         task.fence, task.ready_at, task.asked_for, task.wish = fence, None, False, None
         task.error = task.reason = None
         task.started_at = task.started_at or at
-        task.move(TaskStatus.RUNNING, at, fence=fence, from_stage=task.last_completed + 1)
+        task.move(TaskStatus.RUNNING, at, {"fence": fence, "from_stage": task.last_completed + 1})
     # Written first: what becomes of the runs in this transaction finds the tasks as they are now.
     anew = [(task, fence) for task, fence in begun if not _reopened(tx, task, fence, at)]
     news = [starting.Beginning(_run(plan.now, snapshot, task, at), task=_of_task(task, fence)) for task, fence in anew]

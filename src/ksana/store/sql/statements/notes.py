@@ -7,6 +7,7 @@ from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claim
 from ksana.store.sql.rows import Statement, columns, insert_rows, storable, to_json, update_by_id
+from ksana.store.sql.statements import runs, tenant_tasks
 from ksana.store.sql.statements.settling import lock_claims
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import LogChunk
@@ -37,7 +38,11 @@ class Note:
 
 
 def save_checkpoints(tx: Tx, notes: list[Note]) -> list[bool | KsanaError]:
-    return _save(tx, notes, _CHECKPOINT)
+    held = runs.lock(tx, [note.claim.workflow_run_id for note in notes])
+    answers = _save(tx, notes, _CHECKPOINT)
+    kept = {note.claim.workflow_run_id for note, saved in zip(notes, answers, strict=True) if saved is True}
+    tenant_tasks.checkpoints_saved(tx, [run for run_id, run in held.items() if run_id in kept], tx.clock)
+    return answers
 
 
 def save_artifacts(tx: Tx, notes: list[Note]) -> list[bool | KsanaError]:

@@ -69,7 +69,14 @@ class PlanNow:
         self.now = replace(self.now, **fields)
         self.told.append((event, data))
 
-    def move(self, target: PlanStatus, at: int, event: EventType, why: Pause | None = None, **data: Any) -> None:
+    def move(
+        self,
+        target: PlanStatus,
+        at: int,
+        event: EventType,
+        data: Mapping[str, Any] | None = None,
+        why: Pause | None = None,
+    ) -> None:
         """IllegalTransition if there is no such way."""
         PlanMove(frozenset({self.now.status}), target)
         ended = from_micros(at) if target in PLAN_ENDED else None
@@ -77,7 +84,7 @@ class PlanNow:
         told = {} if why is None else {"reason": why.reason, "message": why.message}
         reason, message = (None, None) if why is None else (why.reason, why.message)
         times = {"started_at": started, "ended_at": ended}
-        self.change(event, data | told, status=target, reason=reason, message=message, **times)
+        self.change(event, {**(data or {}), **told}, status=target, reason=reason, message=message, **times)
 
 
 def lock(tx: Tx, plan_id: int) -> PlanNow | None:

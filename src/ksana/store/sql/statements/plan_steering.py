@@ -44,7 +44,7 @@ from ksana.store.sql import schema
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.statements import plan_rows, runs, stopping, tenant_tasks
 from ksana.store.sql.statements.checkpoints import change_context, expired, remove_checkpoint
-from ksana.store.sql.statements.journal import record_audit
+from ksana.store.sql.statements.journal import record_audit, why
 from ksana.store.sql.statements.plan_rows import PlanNow
 from ksana.store.sql.statements.planning import busy
 from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS, TaskNow
@@ -69,7 +69,7 @@ def _steer_plan(tx: Tx, order: PlanOrder) -> Steered | KsanaError:
         return NotFound("plan", order.plan_id)
     match order:
         case StartPlan():
-            steered = _start(plan, at)
+            steered = _start(plan, order.actor, at)
         case PausePlan():
             steered = _pause(tx, plan, order, at)
         case ResumePlan():
@@ -96,10 +96,10 @@ _NAMES: dict[type[Any], str] = {
 }
 
 
-def _start(plan: PlanNow, at: int) -> Steered:
+def _start(plan: PlanNow, actor: Actor, at: int) -> Steered:
     if plan.now.status is not _P.READY:
         raise PlanRefused(plan.now.key, plan.now.status, "started")
-    plan.move(_P.RUNNING, at, EventType.PLAN_STARTED)
+    plan.move(_P.RUNNING, at, EventType.PLAN_STARTED, why(actor))
     return Steered()
 
 
@@ -107,8 +107,8 @@ def _pause(tx: Tx, plan: PlanNow, order: PausePlan, at: int) -> Steered:
     if plan.now.status not in {_P.RUNNING, _P.PAUSED}:
         raise PlanRefused(plan.now.key, plan.now.status, "paused")
     if plan.now.status is _P.RUNNING:
-        why = Pause(PAUSED_BY_PERSON, order.actor.reason or "paused by a person")
-        plan.move(_P.PAUSED, at, EventType.PLAN_PAUSED, why)
+        halt = Pause(PAUSED_BY_PERSON, order.actor.reason or "paused by a person")
+        plan.move(_P.PAUSED, at, EventType.PLAN_PAUSED, why=halt)
     if order.tasks:
         for task in _locked(tx, _ids(tx, plan.id, {_T.RUNNING})):
             if task.wish is None:
@@ -130,7 +130,7 @@ def _resume(tx: Tx, plan: PlanNow, order: ResumePlan, at: int) -> Steered:
         if shut is not None and not order.override:
             raise GateShut(plan.now.key, shut.message)
         cleared = max(cleared, plan.now.wave)
-    plan.move(_P.RUNNING, at, EventType.PLAN_RESUMED, override=order.override)
+    plan.move(_P.RUNNING, at, EventType.PLAN_RESUMED, {"override": order.override} | why(order.actor))
     plan.now = replace(plan.now, forgiven=forgiven, cleared=cleared)
     tasks = _locked(tx, _ids(tx, plan.id, {_T.PAUSED, _T.RUNNING}))
     for task in tasks:
@@ -153,7 +153,8 @@ def _cancel(tx: Tx, plan: PlanNow, order: CancelPlan, at: int) -> Steered:
         return Steered()
     if plan.now.status in PLAN_ENDED:
         raise PlanRefused(plan.now.key, plan.now.status, "cancelled")
-    plan.move(_P.CANCELLED, at, EventType.PLAN_CANCELLED)
+    plan.move(_P.CANCELLED, at, EventType.PLAN_CANCELLED, why(order.actor))
+    plan.now = replace(plan.now, message=order.actor.reason or None)
     broken_off: list[int] = []
     tasks = _locked(tx, _ids(tx, plan.id, {*TASK_WAITING, _T.PAUSED, _T.RUNNING}))
     for task in tasks:
@@ -173,6 +174,8 @@ def _retry_failed(tx: Tx, plan: PlanNow, order: RetryFailed, at: int) -> Steered
     tenant_tasks.write(tx, again, at)
     if again:
         _reopen(plan, at)
+        told = plan.now.message and f"{plan.now.message}; {len(again)} of them are tried again"
+        plan.change(EventType.PLAN_RETRIED, {"tenants": len(again)} | why(order.actor), message=told)
     return Steered(retried=len(again), busy=tuple(task.row.tenant_id for task in tasks if task.id in taken))
 
 
@@ -200,7 +203,7 @@ def _steer_task(tx: Tx, order: TaskOrder) -> Steered | KsanaError:
         case PauseTask():
             _pause_task(tx, task, order.actor, at)
         case ResumeTask():
-            _resume_task(task, at)
+            _resume_task(task, order.actor, at)
         case RetryTask():
             _retry_task(tx, plan, task, order, at)
         case CancelTask():
@@ -218,7 +221,7 @@ def _pause_task(tx: Tx, task: TaskNow, actor: Actor, at: int) -> None:
         task.reason, task.changed = Wish.PAUSE, True  # from now on its own, whatever its plan does
     elif task.status in TASK_WAITING:
         task.reason = Wish.PAUSE
-        task.move(_T.PAUSED, at)
+        task.move(_T.PAUSED, at, why(actor))
     elif task.status is _T.RUNNING and task.wish is not Wish.CANCEL:
         _ask_to_pause(tx, task, Wish.PAUSE, actor, at)
     else:
@@ -230,26 +233,28 @@ def _ask_to_pause(tx: Tx, task: TaskNow, wish: Wish, actor: Actor, at: int) -> N
     asked = task.wish is not None
     task.wish, task.changed = wish, True
     if not asked:
-        task.tell(EventType.TASK_PAUSE_REQUESTED)
+        task.tell(EventType.TASK_PAUSE_REQUESTED, why(actor))
     tenant_tasks.write(tx, [task], at)
     if task.run_id is not None:
         run = runs.lock(tx, [task.run_id])[task.run_id]
         stopping.stop(tx, run, actor, at, AT_BOUNDARY, force=False)
 
 
-def _resume_task(task: TaskNow, at: int) -> None:
+def _resume_task(task: TaskNow, actor: Actor, at: int) -> None:
     if task.status is _T.PAUSED:
         task.asked_for, task.reason = True, None
-        task.move(_T.CREATED, at)
+        task.move(_T.CREATED, at, why(actor))
     elif task.status is _T.RUNNING and task.wish in {Wish.PAUSE, Wish.PAUSE_WITH_PLAN}:
         task.wish = None
-        task.tell(EventType.TASK_RESUMED)
+        task.tell(EventType.TASK_RESUMED, why(actor))
     else:
         raise _refused(task, "resumed")
 
 
 def _retry_task(tx: Tx, plan: PlanNow, task: TaskNow, order: RetryTask, at: int) -> None:
-    if task.status not in TASK_RETRYABLE or plan.now.status is _P.CANCELLED:
+    if plan.now.status is _P.CANCELLED:
+        raise PlanRefused(plan.now.key, plan.now.status, "gone on with")
+    if task.status not in TASK_RETRYABLE:
         raise _refused(task, "retried")
     taken = _taken(tx, [task])
     if taken and plan.now.spec.on_busy is OnBusy.REJECT:
@@ -274,7 +279,8 @@ def _again(tx: Tx, task: TaskNow, order: RetryTask | RetryFailed, at: int) -> No
     if task.checkpoint_at is None or task.last_completed < 0:
         task.run_id, task.last_completed = None, -1
     task.asked_for, task.error, task.reason = True, None, None
-    task.move(_T.CREATED, at, EventType.TASK_RETRIED, from_stage=task.last_completed + 1)
+    told = {"from_stage": task.last_completed + 1} | why(order.actor)
+    task.move(_T.CREATED, at, told, EventType.TASK_RETRIED)
     if not _taken(tx, [task]):
         tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id)
 
@@ -285,7 +291,7 @@ def _cancel_task(tx: Tx, task: TaskNow, actor: Actor, at: int) -> list[int]:
         return []
     if task.status is not _T.RUNNING or task.run_id is None:
         task.reason = actor.reason or CANCELLED
-        task.move(_T.CANCELLED, at)
+        task.move(_T.CANCELLED, at, why(actor))
         return []
     task.wish, task.changed = Wish.CANCEL, True
     tenant_tasks.write(tx, [task], at)

@@ -113,11 +113,13 @@ class TaskNow:
     def has_ended(self) -> bool:
         return self.status in TASK_ENDED
 
-    def tell(self, event: EventType, **data: Any) -> None:
-        self.told.append((event, data))
+    def tell(self, event: EventType, data: Mapping[str, Any] | None = None) -> None:
+        self.told.append((event, data or {}))
         self.changed = True
 
-    def move(self, target: TaskStatus, at: int, event: EventType | None = None, **data: Any) -> None:
+    def move(
+        self, target: TaskStatus, at: int, data: Mapping[str, Any] | None = None, event: EventType | None = None
+    ) -> None:
         """IllegalTransition if there is no such way."""
         TaskMove(frozenset({self.status}), target)
         self.status, self.told_at = target, at if target is TaskStatus.RUNNING else None
@@ -126,7 +128,7 @@ class TaskNow:
             self.wish = None
         if target in {TaskStatus.COMPLETED, TaskStatus.CANCELLED}:
             self.forget_checkpoint()
-        self.tell(event or _TOLD[target], **data)
+        self.tell(event or _TOLD[target], data)
 
     def save_checkpoint(self, at: int) -> None:
         self.checkpoint_at, self.checkpoint_version, self.changed = at, self.checkpoint_version + 1, True
@@ -241,15 +243,16 @@ def _count_stages(task: TaskNow, run: "RunNow", passed: int, at: int) -> None:
     for index in range(task.last_completed + 1, passed):
         task.last_completed = index
         task.save_checkpoint(at)
-        task.tell(EventType.TASK_STAGE_COMPLETED, stage=names[index], index=index)
+        task.tell(EventType.TASK_STAGE_COMPLETED, {"stage": names[index], "index": index})
 
 
 def _end(task: TaskNow, run: "RunNow", at: int) -> None:
-    wish, task.error, task.reason = task.wish, run.error, None
+    wish, task.reason = task.wish, None
+    task.error = None if run.error is None else run.error.replace("node ", "stage ", 1)
     if run.status is RunStatus.SUCCESS:
         task.move(TaskStatus.COMPLETED, at)
     elif run.status is RunStatus.FAILED:
-        task.move(TaskStatus.FAILED, at, error=run.error)
+        task.move(TaskStatus.FAILED, at, {"error": task.error})
     elif run.status is RunStatus.CLOSED or wish is Wish.CANCEL:
         task.reason = run.reason
         task.move(TaskStatus.CANCELLED, at)
@@ -263,6 +266,16 @@ def _end(task: TaskNow, run: "RunNow", at: int) -> None:
     else:
         task.reason = wish
         task.move(TaskStatus.PAUSED, at)
+
+
+def checkpoints_saved(tx: Tx, runs: Sequence["RunNow"], at: int) -> None:
+    """Stages of these runs have saved something to go on from: it is part of their tasks' checkpoints."""
+    mine = {run.row.task_id: run for run in runs if run.row.task_id is not None}
+    tasks = [task for task in lock(tx, mine).values() if task.run_id == mine[task.id].id] if mine else []
+    for task in tasks:
+        task.save_checkpoint(at)
+        task.tell(EventType.TASK_CHECKPOINT_CHANGED)
+    write(tx, tasks, at)
 
 
 def fenced_out(tx: Tx, runs: Iterable["RunNow"]) -> set[int]:
