@@ -1,5 +1,6 @@
 """Ksana as a process of its own, and what it says."""
 
+import atexit
 import json
 import os
 import queue
@@ -9,11 +10,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import httpx2
 import pytest
+from tests.process.nursery import Forked, Nursery
 
 PATIENCE = 30.0
 """Seconds after which a process that says nothing counts as stuck; nothing waits this long when all is well."""
@@ -28,6 +31,31 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPYCACHEPREFIX": str(BYTECODE), **given}
 
 
+Process = Forked | subprocess.Popen[str]
+
+
+def begin(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, fresh: bool = False) -> Process:
+    """Begins a command; `fresh` is an interpreter of its own from the start, and takes two seconds."""
+    if not fresh and sys.platform == "linux":  # elsewhere, what the libraries begin may not survive a fork
+        return _nursery().start(arguments, cwd, environment(env or {}))
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        env=environment(env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@cache
+def _nursery() -> Nursery:
+    """This session's."""
+    nursery = Nursery(environment({}))
+    atexit.register(nursery.close)
+    return nursery
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A command that has ended."""
@@ -37,25 +65,22 @@ class Ended:
     err: str
 
 
-def ksana(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
+def ksana(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, fresh: bool = False) -> Ended:
     """Runs a command to its end."""
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=cwd,
-        env=environment(env or {}),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    running = Serving(begin(*arguments, cwd=cwd, env=env, fresh=fresh))
+    running.read()
+    try:
+        code = running.process.wait(PATIENCE)
+    finally:
+        running.close()
+    return Ended(code, "".join(running.told()), "".join(running.lines))
 
 
 @dataclass
 class Serving:
     """`ksana serve`, on a free port."""
 
-    process: "subprocess.Popen[str]"
+    process: Process
     said: "queue.Queue[str | None]" = field(default_factory=queue.Queue)
     lines: list[str] = field(default_factory=list)
     written: threading.Condition = field(default_factory=threading.Condition)
@@ -79,6 +104,10 @@ class Serving:
             if "API:" in text:
                 self.base = text.split()[-1].removesuffix("/api/v1")
         return self
+
+    def told(self) -> Iterator[str]:
+        """What it has said, to its end."""
+        return iter(self.said.get, None)
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         return httpx2.get(self.base + path, headers=headers, timeout=PATIENCE)
@@ -131,16 +160,10 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     not to; all end with the test."""
     started: list[Serving] = []
 
-    def start(*arguments: str, env: Mapping[str, str] | None = None, ready: bool = True) -> Serving:
-        process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", "0", *arguments],
-            cwd=tmp_path,
-            env=environment(env or {}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        serving = Serving(process)
+    def start(
+        *arguments: str, env: Mapping[str, str] | None = None, ready: bool = True, fresh: bool = False
+    ) -> Serving:
+        serving = Serving(begin("serve", "--port", "0", *arguments, cwd=tmp_path, env=env, fresh=fresh))
         started.append(serving)
         serving.read()
         return serving.wait_ready() if ready else serving

@@ -12,12 +12,12 @@ from ksana.settings import settings_table
 
 
 def test_the_version_is_told_without_importing_anything_else(tmp_path: Path) -> None:
-    assert ksana("--version", cwd=tmp_path).out == f"ksana {__version__}\n"
+    assert ksana("--version", cwd=tmp_path, fresh=True).out == f"ksana {__version__}\n"
 
 
 def test_config_show_prints_each_value_and_its_source(tmp_path: Path) -> None:
     env = {"PORT": "7200", "KSANA_DATABASE_URL": "postgresql://u:s3cret@h/k"}
-    ended = ksana("config", "show", "--log-level", "debug", cwd=tmp_path, env=env)
+    ended = ksana("config", "show", "--log-level", "debug", cwd=tmp_path, env=env, fresh=True)
     assert ended.code == 0
     told = {line.split()[0]: line for line in ended.out.splitlines()}
     assert list(told) == list(settings_table())
@@ -48,7 +48,7 @@ def test_migrate_makes_the_schema_and_then_has_nothing_to_do(tmp_path: Path) -> 
     before = ksana("migrate", "--check", cwd=tmp_path)
     assert before.code == 1
     assert list(tmp_path.iterdir()) == []
-    done = ksana("migrate", cwd=tmp_path)
+    done = ksana("migrate", cwd=tmp_path, fresh=True)
     assert (done.code, done.out.startswith("schema of data/ksana.db: nothing → ")) == (0, True)
     assert ksana("migrate", "--check", cwd=tmp_path).code == 0
     assert "already at" in ksana("migrate", cwd=tmp_path).out
@@ -56,7 +56,7 @@ def test_migrate_makes_the_schema_and_then_has_nothing_to_do(tmp_path: Path) -> 
 
 def test_doctor_says_ok_where_all_is_well(tmp_path: Path) -> None:
     ksana("migrate", cwd=tmp_path)
-    ended = ksana("doctor", cwd=tmp_path)
+    ended = ksana("doctor", cwd=tmp_path, fresh=True)
     assert ended.code == 0, ended
     told = {line.split()[1]: line.split()[0] for line in ended.out.splitlines()}
     assert told.items() >= {"store": "ok", "schema": "ok", "durability": "ok", "clock": "ok"}.items()

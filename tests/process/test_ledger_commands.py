@@ -54,7 +54,7 @@ def test_after_a_kill_every_planned_instant_is_accounted_for(serve: Serve, tmp_p
 
 def test_audit_tells_people_too_and_refuses_what_cannot_be_asked(serve: Serve, tmp_path: Path) -> None:
     serve().end()
-    assert "lost       0" in ksana("audit", cwd=tmp_path).out
+    assert "lost       0" in ksana("audit", cwd=tmp_path, fresh=True).out
     wrong = ksana("audit", "--from", "yesterday", cwd=tmp_path)
     assert (wrong.code, "--from" in wrong.err) == (2, True)
     backwards = ksana("audit", "--from", "2026-02-01T00:00:00Z", "--to", "2026-01-01T00:00:00Z", cwd=tmp_path)
@@ -75,7 +75,7 @@ def test_purge_removes_what_has_ended_and_not_while_it_is_served(serve: Serve, t
     busy = ksana("purge", "--older-than", "0s", cwd=tmp_path)
     assert (busy.code, "another" in busy.err or "use" in busy.err) == (1, True)
     running.end()
-    purged = ksana("purge", "--older-than", "0s", "--keep", "0", cwd=tmp_path)
+    purged = ksana("purge", "--older-than", "0s", "--keep", "0", cwd=tmp_path, fresh=True)
     assert purged.code == 0
     assert int(purged.out.split()[1]) >= TASKS
     assert ksana("purge", cwd=tmp_path).out.startswith("removed 0 runs")

@@ -31,7 +31,7 @@ def silent_port() -> Iterator[int]:
 
 def test_an_unknown_setting_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "k.yaml").write_text("server:\n  prot: 1\n")
-    ended = ksana("serve", "--config", "k.yaml", cwd=tmp_path)
+    ended = ksana("serve", "--config", "k.yaml", cwd=tmp_path, fresh=True)
     assert_one_line(ended, "server.prot", "k.yaml, line 2", "did you mean server.port?")
     assert ended.code == 2
     assert [file.name for file in tmp_path.iterdir()] == ["k.yaml"]

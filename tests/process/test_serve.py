@@ -15,7 +15,7 @@ from ksana import __version__
 
 
 def test_it_answers_once_it_says_that_it_is_ready(serve: Serve) -> None:
-    running = serve()
+    running = serve(fresh=True)
     assert running.get("/health").json() == {"status": "ok"}
     assert running.get("/api/v1/healthz").text == "ok"
     assert running.get("/api/v1/version").text == f"v{__version__}"
@@ -30,7 +30,7 @@ def test_it_answers_once_it_says_that_it_is_ready(serve: Serve) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_signal_ends_it_with_success(how: signal.Signals, serve: Serve) -> None:
-    running = serve()
+    running = serve(fresh=True)
     assert running.end(how) == 0
     actions = [line["action"] for line in running.log()]
     assert actions[-2:] == ["serve.stopping", "serve.stopped"]
@@ -66,7 +66,7 @@ def test_it_can_be_started_again_on_the_same_data(how: signal.Signals, serve: Se
 
 def test_two_cannot_share_a_data_directory(serve: Serve, tmp_path: Path) -> None:
     first = serve()
-    second = ksana("serve", "--port", "0", cwd=tmp_path)
+    second = ksana("serve", "--port", "0", cwd=tmp_path, fresh=True)
     assert second.code == 1
     assert "ksana: the data directory" in second.err
     assert f"process {first.process.pid}" in second.err
@@ -85,14 +85,14 @@ def test_two_cannot_share_a_port(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_it_serves_on_postgresql_without_a_data_directory(serve: Serve, postgres_url: str, tmp_path: Path) -> None:
-    running = serve("--database-url", postgres_url)
+    running = serve("--database-url", postgres_url, fresh=True)
     assert running.get("/health").status_code == 200
     assert running.end() == 0
     assert not (tmp_path / "data").exists()
 
 
 def test_it_serves_on_mysql(serve: Serve, mysql_url: str) -> None:
-    running = serve(env={"KSANA_DATABASE_URL": mysql_url})
+    running = serve(env={"KSANA_DATABASE_URL": mysql_url}, fresh=True)
     assert running.get("/health").status_code == 200
     assert running.end() == 0
 

@@ -6,7 +6,6 @@ overrides the fixture `settings`; one that needs one back end only marks itself 
 
 import itertools
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ import pytest
 
 from tests.contract.api.witness import Target, Witness
 from tests.prepared import prepare
-from tests.process.conftest import COMMAND, Serving, environment
+from tests.process.conftest import Serving, begin
 from tests.servers.base import Address
 
 BACK_ENDS = [
@@ -58,15 +57,8 @@ def until(
 @contextmanager
 def serving(folder: Path, database_url: str, settings: Mapping[str, str]) -> Iterator[Serving]:
     """`ksana serve` on a free port with its data in the folder; it ends with the block."""
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", "0", "--data-dir", str(folder / "data"), "--database-url", database_url],
-        cwd=folder,
-        env=environment({"LOG_LEVEL": "warning", **settings}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    server = Serving(process)
+    arguments = ("--port", "0", "--data-dir", str(folder / "data"), "--database-url", database_url)
+    server = Serving(begin("serve", *arguments, cwd=folder, env={"LOG_LEVEL": "warning", **settings}))
     server.read()
     try:
         yield server.wait_ready()
