@@ -22,7 +22,7 @@ PATIENCE = 30.0
 """Seconds after which a process that says nothing counts as stuck; nothing waits this long when all is well."""
 COMMAND = [sys.executable, "-m", "ksana.cli.main"]
 BYTECODE = Path(__file__).parents[2] / ".pytest_cache" / "bytecode"
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SSL_CERT_FILE")
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
