@@ -6,6 +6,7 @@ import random
 import shutil
 import socket
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ PROGRAM_FOLDERS = (
 # server that is down for a restart.
 PORTS = range(20_000, 32_000)
 LOOPBACK = "127.0.0.1"
+MEMORY = "/dev/shm"
+MEMORY_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,15 @@ def private_folder(prefix: str, account: Account) -> Path:
     if account.uid != os.geteuid():
         os.chown(folder, account.uid, account.gid)
     return folder.resolve()
+
+
+def memory_folder() -> str | None:
+    """Where files are kept in memory, if there is such a place with room for all servers, from which programs may run."""
+    if sys.platform != "linux" or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return None
+    place = os.statvfs(MEMORY)
+    roomy = place.f_bavail * place.f_frsize >= MEMORY_BYTES
+    return MEMORY if roomy and not place.f_flag & os.ST_NOEXEC else None
 
 
 def _passable(candidates: Iterable[str]) -> Path:
