@@ -1,22 +1,29 @@
-"""A migrated database, quickly: what the migrations make is made once, and copied or repeated after that.
+"""A migrated database, quickly: what the migrations make is made once, and copied, repeated or emptied after that.
 
 tests/contract/store/test_migrations.py proves that the tables as declared are the tables as migrated.
 """
 
+import atexit
 import shutil
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Dialect, Engine, NullPool, create_engine, make_url, text
+from sqlalchemy import Connection, Dialect, Engine, NullPool, create_engine, make_url, text
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import migrate
 from ksana.store.sql.schema import metadata
+from tests.servers.base import Address
 
 _SQLITE = "sqlite:///"
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+_FEW_ROWS = 500
+"""Of a database with more, the server would keep what they took up."""
+_idle: dict[int, list[str]] = defaultdict(list)
 
 
 def prepare(url: str) -> None:
@@ -31,9 +38,62 @@ def prepare(url: str) -> None:
     engine.dispose()
 
 
+def lend(server: Address) -> Iterator[str]:
+    """A prepared, empty database of a server: one that was lent before and has been emptied, which takes a tenth of the time
+    that a new one takes. Whoever changes more than rows does not borrow."""
+    idle = _idle[server.port]
+    if not idle:
+        idle.append(server.create_database())
+        prepare(idle[-1])
+    url = idle.pop()
+    yield url
+    if _emptied(url):
+        idle.append(url)
+    else:
+        server.drop_database(url)
+
+
+def _emptied(url: str) -> bool:
+    """Whether the database is as new: not if it held much."""
+    engine = _engine(url)
+    with engine.connect() as connection:
+        _end_others(connection)
+        deleted = sum(connection.execute(table.delete()).rowcount for table in reversed(metadata.sorted_tables))
+        for statement in _restarts(connection.dialect.name):
+            connection.execute(text(statement))
+        connection.commit()
+    engine.dispose()
+    return deleted <= _FEW_ROWS
+
+
+def _end_others(connection: Connection) -> None:
+    """Whoever is still connected to it goes."""
+    if connection.dialect.name == "postgresql":
+        others = "datname = current_database() AND pid <> pg_backend_pid()"
+        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
+        return
+    others = "db = database() AND id <> connection_id()"
+    for row in connection.execute(text(f"SELECT id FROM information_schema.processlist WHERE {others}")).all():
+        connection.execute(text(f"KILL {row.id}"))
+
+
+def _restarts(dialect: str) -> list[str]:
+    """What makes numbers begin at 1 again."""
+    numbered = [(table.name, table.autoincrement_column) for table in metadata.sorted_tables]
+    if dialect == "mysql":
+        return [f"ALTER TABLE {name} AUTO_INCREMENT = 1" for name, column in numbered if column is not None]
+    return [
+        f"SELECT setval(pg_get_serial_sequence('{name}', '{column.name}'), 1, false)"
+        for name, column in numbered
+        if column is not None
+    ]
+
+
 @cache
 def _template() -> Path:
-    path = Path(tempfile.mkdtemp(prefix="ksana-template-")) / "ksana.db"
+    folder = Path(tempfile.mkdtemp(prefix="ksana-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "ksana.db"
     migrate.upgrade(f"{_SQLITE}{path}", StoreOptions())
     return path
 

@@ -1,7 +1,7 @@
 """One suite, every back end: `store` is SQLite, PostgreSQL and MySQL in turn, each on a new, migrated database, and the
 JSON-file store, which is SQLite inside: `back_end` says so, and `url` is that of its private database."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ksana.store.sql import open_store
 from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.world import World
-from tests.prepared import prepare
+from tests.prepared import lend, prepare
 
 BACK_ENDS = [
     pytest.param("sqlite", id="sqlite"),
@@ -60,14 +60,22 @@ def json_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 
 
 @pytest.fixture
-def url(back_end: str, json_file: Path | None, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database."""
+def url(back_end: str, json_file: Path | None, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database; with its tables, if the test uses `store`."""
     if json_file is not None:
-        return f"sqlite:///{scratch_folder(json_file) / 'ksana.db'}"
+        yield f"sqlite:///{scratch_folder(json_file) / 'ksana.db'}"
+        return
+    prepared = "store" in request.fixturenames
     if back_end == "sqlite":
-        return f"sqlite:///{tmp_path / 'ksana.db'}"
-    fixture = {"postgresql": "postgres_url", "mysql": "mysql_url"}[back_end]
-    return str(request.getfixturevalue(fixture))
+        address = f"sqlite:///{tmp_path / 'ksana.db'}"
+    elif prepared and request.node.get_closest_marker("changes_tables") is None:
+        yield from lend(request.getfixturevalue({"postgresql": "postgres_server", "mysql": "mysql_server"}[back_end]))
+        return
+    else:
+        address = request.getfixturevalue({"postgresql": "postgres_url", "mysql": "mysql_url"}[back_end])
+    if prepared:
+        prepare(address)
+    yield address
 
 
 @pytest.fixture
@@ -78,7 +86,6 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def store(url: str, json_file: Path | None, clock: FakeClock) -> AsyncIterator[SqlStore]:
     if json_file is None:
-        prepare(url)
         opened = open_store(url, options=OPTIONS, clock=clock)
     else:
         opened = open_json_store(f"json://{json_file}", options=OPTIONS, clock=clock)

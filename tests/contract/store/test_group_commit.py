@@ -128,6 +128,7 @@ async def test_a_transaction_whose_answer_is_lost_is_applied_once(
     assert looked == ([True] * 20 if what == "the commit" else [])
 
 
+@pytest.mark.changes_tables
 @pytest.mark.parametrize("back_end", ["postgresql"], indirect=True)
 async def test_a_commit_that_the_server_is_still_working_on_is_waited_for(
     url: str, world: World, store: SqlStore, clock: FakeClock
