@@ -60,8 +60,9 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
     errors.install(app, problems)
     docs.install(app)
     shown = metrics if options.metrics_enabled else None
-    app.include_router(system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics))
-    for contract in options.contracts:
-        app.include_router(contract.router)
+    system = system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics)
+    for router in (system, *(contract.router for contract in options.contracts)):
+        # Not `include_router`: with the first request, that would build every route again, which takes 0.3 s.
+        app.router.routes.extend(router.routes)
     openapi.install(app)
     return app
