@@ -31,11 +31,11 @@ class Broken(io.StringIO):
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
+    level, handlers, configuration = root.level, list(root.handlers), structlog.get_config()
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
-    structlog.reset_defaults()
+    structlog.configure(**configuration)
 
 
 def test_a_line_is_json_where_no_terminal_reads_it() -> None:

@@ -18,13 +18,13 @@ from ksana.telemetry import configure_logging
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
     root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
+    level, handlers, configuration = root.level, list(root.handlers), structlog.get_config()
     stream = io.StringIO()
     configure_logging("info", "json", stream)
     yield stream
     root.setLevel(level)
     root.handlers[:] = handlers
-    structlog.reset_defaults()
+    structlog.configure(**configuration)
 
 
 def read(stream: io.StringIO) -> list[dict[str, object]]:
