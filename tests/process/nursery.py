@@ -44,7 +44,8 @@ IMPORTED = (
     "uvicorn.protocols.http.httptools_impl",
 )
 """What a command would import. One that is not listed is imported by the fork."""
-LENGTH_BYTES = 4
+NUMBER_BYTES = 4
+"""All numbers are told with so many: the length of an order, the process that was begun, and how it ended."""
 
 
 @dataclass
@@ -70,17 +71,18 @@ class Forked:
         if self.returncode is None:
             self.told.settimeout(timeout)
             try:
-                text = self.told.recv(64)
+                told = self.told.recv(NUMBER_BYTES)
             except (TimeoutError, BlockingIOError):
                 raise subprocess.TimeoutExpired("ksana", timeout or 0) from None
-            assert text, "the nursery has gone"
-            self.returncode = int(text)
+            assert told, "the nursery has gone"
+            self.returncode = int.from_bytes(told, signed=True)
             self.told.close()
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
@@ -98,6 +100,7 @@ class Nursery:
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
+                start_new_session=True,  # what a terminal sends to stop the session reaches it as the end of the desk
             )
 
     def start(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Forked:
@@ -106,15 +109,15 @@ class Nursery:
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         order = json.dumps([list(arguments), str(cwd), dict(env)]).encode()
         try:
-            socket.send_fds(self._desk, [len(order).to_bytes(LENGTH_BYTES)], [out_end, err_end, telling.fileno()])
+            socket.send_fds(self._desk, [len(order).to_bytes(NUMBER_BYTES)], [out_end, err_end, telling.fileno()])
             self._desk.sendall(order)
         finally:
             telling.close()
             os.close(out_end)
             os.close(err_end)
-        pid = told.recv(64)
+        pid = told.recv(NUMBER_BYTES)
         assert pid, "the nursery has gone"
-        return Forked(int(pid), os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8"), told)
+        return Forked(int.from_bytes(pid), os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8"), told)
 
     def close(self) -> None:
         self._desk.close()
@@ -142,7 +145,7 @@ class _Forks:
                 if self._ended in asked:
                     self._tell_ends()
                 if self._desk in asked:
-                    length, files, *_ = socket.recv_fds(self._desk, LENGTH_BYTES, 3)
+                    length, files, *_ = socket.recv_fds(self._desk, NUMBER_BYTES, 3)
                     if not length:
                         return False
                     if self._fork(self._order(int.from_bytes(length)), files):
@@ -178,7 +181,7 @@ class _Forks:
         os.close(err)
         if pid != 0:
             self._telling[pid] = told
-            told.sendall(str(pid).encode())
+            told.sendall(pid.to_bytes(NUMBER_BYTES))
         return pid == 0
 
     def _tell_ends(self) -> None:
@@ -187,7 +190,7 @@ class _Forks:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 with self._telling.pop(pid) as told, contextlib.suppress(BrokenPipeError):
-                    told.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+                    told.sendall(os.waitstatus_to_exitcode(status).to_bytes(NUMBER_BYTES, signed=True))
 
 
 def _become(arguments: list[str], cwd: str, env: dict[str, str]) -> None:
