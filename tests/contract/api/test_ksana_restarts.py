@@ -68,7 +68,7 @@ def crash(
         killed_at = now()
         server.end(signal.SIGKILL)
         dead_at = now()
-    pass_by(run_at)
+    pass_by(run_at + SECOND)  # §5: until then it would not be late
     restarted_at = now()
     with started(folder, store) as (_, api):
         yield Crash(api, target, before, killed_at, dead_at, restarted_at, start_at)
