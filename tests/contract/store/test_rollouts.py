@@ -701,3 +701,13 @@ async def test_a_cancelled_task_is_cancelled_whatever_the_reason_is_called(rollo
     await rollout.run("a")
     cancelled = await rollout.plans.cancel_task("a", None, replace(ANNA, reason=reason))
     assert cancelled.status is TaskStatus.CANCELLED
+
+
+async def test_what_is_shown_keeps_up_when_the_clock_goes_back(rollout: Rollout, clock: FakeClock) -> None:
+    rollout.hold("a/migrate")
+    await rollout.run("a")
+    clock.advance(timedelta(hours=-2))
+    await rollout.let_go("a/migrate")
+    task = await rollout.task("a")
+    shown = (await rollout.simulation.outside.now.tasks.get([task.key]))[task.key]
+    assert (shown.status, shown.updated_at) == ("COMPLETED", task.updated_at)

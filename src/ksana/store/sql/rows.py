@@ -60,6 +60,10 @@ def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: s
     return Statement(lambda dialect, source: dialect.update_joined(table, assignments, source), rows)
 
 
+LATER = "CASE WHEN t.updated_at < :at THEN :at ELSE t.updated_at + 1 END"
+"""For an `updated_at` that others compare: it grows with every change, also when the clock goes back."""
+
+
 def insert_rows(table: str, rows: tuple[tuple[str, str], ...]) -> Statement:
     names = ", ".join(name for name, _ in rows)
     values = ", ".join(f"r.{name}" for name, _ in rows)

@@ -7,7 +7,7 @@ from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.events import EventType
 from ksana.store.sql.codec_plans import plan_spec
-from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.rows import LATER, Statement, columns, update_by_id
 from ksana.store.sql.statements import outbox
 from ksana.store.sql.statements.journal import record_events
 from ksana.store.sql.tx import Tx
@@ -18,7 +18,7 @@ _SILENT = Statement(
     "SELECT t.id, t.plan_id, t.tenant_id, t.last_completed FROM tenant_tasks t"
     " WHERE t.told_at <= :since ORDER BY t.told_at, t.id LIMIT :most {skip_locked}"
 )
-_TELL = update_by_id("tenant_tasks", columns(id="int"), told_at=":at", updated_at=":at", version="t.version + 1")
+_TELL = update_by_id("tenant_tasks", columns(id="int"), told_at=":at", updated_at=LATER, version="t.version + 1")
 _SPECS = Statement("SELECT t.id, t.spec FROM {rows} {join} plans t {by_id} ON t.id = r.id", columns(id="int"))
 
 

@@ -11,7 +11,7 @@ from ksana.domain.events import EventType
 from ksana.domain.plan import PLAN_ENDED, Pause, Plan, PlanMove, PlanStatus, TaskStatus, WaveTally
 from ksana.store.sql import schema
 from ksana.store.sql.codec_plans import plan as plan_of
-from ksana.store.sql.rows import Statement, brief, columns, update_by_id
+from ksana.store.sql.rows import LATER, Statement, brief, columns, update_by_id
 from ksana.store.sql.statements import outbox
 from ksana.store.sql.statements.journal import fitting, record_events
 from ksana.store.sql.tx import Tx
@@ -31,7 +31,7 @@ _WRITE = update_by_id(
     "plans",
     _PLAN,
     version="t.version + 1",
-    updated_at=":at",
+    updated_at=LATER,
     **{name: f"r.{name}" for name, _ in _PLAN if name != "id"},
 )
 _COUNTS = Statement(

@@ -13,7 +13,7 @@ from sqlalchemy import Row
 from ksana.domain.events import EventType
 from ksana.domain.plan import TASK_ENDED, TaskMove, TaskStatus, Wish
 from ksana.domain.states import RUN_TERMINAL, SUCCEEDED, ExecutionStatus, RunStatus
-from ksana.store.sql.rows import Statement, brief, columns, to_json, update_by_id
+from ksana.store.sql.rows import LATER, Statement, brief, columns, to_json, update_by_id
 from ksana.store.sql.statements import outbox
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
@@ -48,7 +48,7 @@ _WRITE = update_by_id(
     "tenant_tasks",
     _TASK,
     version="t.version + 1",
-    updated_at=":at",
+    updated_at=LATER,
     **{name: f"r.{name}" for name, _ in _TASK if name != "id"},
 )
 _STAGES = Statement(
