@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import pytest
 import structlog
 
+from tests import prepared
 from tests.servers import absence
 from tests.servers.base import Address, MissingError, Server
 from tests.servers.machine import memory_folder
@@ -68,6 +69,7 @@ def pytest_configure_node(node: object) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    prepared.discard()
     if DESK in config.stash:
         config.stash[DESK].close()
     servers = config.stash.get(SERVED, None)

@@ -3,7 +3,6 @@
 tests/contract/store/test_migrations.py proves that the tables as declared are the tables as migrated.
 """
 
-import atexit
 import shutil
 import tempfile
 from collections import defaultdict
@@ -77,11 +76,15 @@ def _end_others(connection: Connection) -> None:
 
 @cache
 def _template() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="ksana-template-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "ksana.db"
+    path = Path(tempfile.mkdtemp(prefix="ksana-template-")) / "ksana.db"
     migrate.upgrade(f"{_SQLITE}{path}", StoreOptions())
     return path
+
+
+def discard() -> None:
+    """The template goes with the session."""
+    if _template.cache_info().currsize:
+        shutil.rmtree(_template().parent, ignore_errors=True)
 
 
 def _engine(url: str) -> Engine:

@@ -147,7 +147,7 @@ def schedules(tx: Tx, page: PageRequest) -> Page[Schedule]:
 
 def due_schedules(tx: Tx, until: datetime, limit: int) -> DueSchedules:
     due = select(schema.schedules).where(_schedules.next_fire_at <= to_micros(until))
-    rows = tx.core(due.order_by(_schedules.next_fire_at).limit(limit))
+    rows = tx.core(due.order_by(_schedules.next_fire_at, _schedules.id).limit(limit))
     readable: list[Schedule] = []
     unreadable: list[Unreadable] = []
     for row in rows:
