@@ -180,8 +180,8 @@ def _rule(value: Any, place: str) -> TriggerRule:
 
 def _recovery(value: Any, place: str) -> RecoveryRule | None:
     try:
-        return None if value is None else RecoveryRule(value)
-    except ValueError:
+        return None if value is None else RecoveryRule(value.lower())
+    except (ValueError, AttributeError):
         raise InvalidDag(place, f"must be one of {', '.join(RecoveryRule)}") from None
 
 

@@ -87,6 +87,11 @@ class Measures:
         self._leaked = Gauge(
             "ksana_tenant_locks_leaked", "Locks of tasks that do not run, found at the last count.", registry=registry
         )
+        self._strangers = Gauge(
+            "ksana_tenant_locks_unknown",
+            "Locks of tasks that Ksana does not know, at the last count.",
+            registry=registry,
+        )
         self._leaks = Counter("ksana_tenant_lock_leaks", "Locks of tasks that do not run.", registry=registry)
         self._repairs = Counter(
             "ksana_runtime_repairs", "Things shown outside that were not as they should be.", registry=registry
@@ -170,6 +175,7 @@ class Measures:
             self._keys.labels(kind.value.partition(":")[0]).set(findings.counts.get(kind, 0))
         self._shown.set(1 if up else 0)
         self._leaked.set(findings.leaked_now)
+        self._strangers.set(findings.strangers)
         self._leaks.inc(findings.leaked - self._counted.leaked)
         self._repairs.inc(findings.repaired - self._counted.repaired)
         self._counted.leaked, self._counted.repaired = findings.leaked, findings.repaired

@@ -152,6 +152,7 @@ class RedisRuntime:
     async def ping(self) -> None:
         if await self._wire.command("PING") not in {b"PONG", True}:
             raise RuntimeUnavailable("Redis: what answers there is no Redis")
+        await self._wire.run(scripts.PROBE, self._wire.probe, ())
         memory = await self._wire.command("INFO", "memory")
         policy = plain(memory.get("maxmemory_policy", _KEEPS_ALL))
         if policy != _KEEPS_ALL:

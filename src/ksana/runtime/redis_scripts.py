@@ -16,6 +16,12 @@ class Script:
         object.__setattr__(self, "sha", sha)
 
 
+PROBE = Script("""
+redis.call('SET', KEYS[1], '1')
+return redis.call('DEL', KEYS[1])
+""")
+"""Whether the server takes writes: a replica, or one that is full, does not. Nobody sees the key."""
+
 # What a key holds; false if it is not there. A type that Ksana never wrote is cleared away first, by those that write.
 _TYPE = """
 local function kind() return redis.call('TYPE', KEYS[1]).ok end

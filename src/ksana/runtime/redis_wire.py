@@ -57,6 +57,11 @@ class Wire:
         self.repaired = 0
         """Values of a wrong type, or that could not be read, which were replaced."""
 
+    @property
+    def probe(self) -> str:
+        """A key that nothing is ever kept under."""
+        return f"{self._namespace}:probe"
+
     def key(self, kind: Kind, name: str) -> str:
         return f"{self._namespace}:{kind}:{name}"
 

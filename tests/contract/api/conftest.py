@@ -111,6 +111,16 @@ def shared() -> Iterator[Shared]:
         yield servers
 
 
+_SHARING = (
+    "test_jobchain",
+    "test_chains",
+    "test_plans_flow",
+    "test_plans_steering",
+    "test_plans_waves",
+    "test_plans_example",
+)
+
+
 @pytest.fixture(scope="module")
 def server(
     back_end: str,
@@ -121,7 +131,7 @@ def server(
 ) -> Iterator[Serving]:
     """The module's server on this back end. Those about workflows leave nothing behind that goes on: they share one."""
     folder = tmp_path_factory.mktemp(back_end)
-    if not request.module.__name__.rpartition(".")[2].startswith(("test_jobchain", "test_chains")):
+    if not request.module.__name__.rpartition(".")[2].startswith(_SHARING):
         with empty_database(back_end, folder, request) as url, serving(folder, url, settings) as running:
             yield running
         return

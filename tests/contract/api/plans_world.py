@@ -407,6 +407,8 @@ class Keys:
     def assert_documented(self) -> None:
         """Nothing is there but what §6.1 lists, of the type it says and with the time to live it says."""
         for key in self.client.scan_iter("*", count=1000):
+            if key.startswith("test-executor:"):  # another environment's
+                continue
             kind = key.removeprefix(f"{self.namespace}:").partition(":")[0]
             assert kind in TYPES, f"{key} is none of the keys of §6.1"
             lives = self.client.ttl(key)

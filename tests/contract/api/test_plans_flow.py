@@ -276,6 +276,24 @@ def test_an_asynchronous_stage_ends_with_its_callback(api: httpx2.Client, target
     assert task_of(api, bad)["status"] == "FAILED"
 
 
+@ON_SQLITE
+def test_the_recovery_of_a_stage_is_written_as_the_contract_has_it(api: httpx2.Client, target: Target) -> None:
+    (tenant,) = some_tenants(1)
+    until_plan(api, running(api, [stage("one", target.url("/ok"), recovery="RETRY")], [tenant]), "COMPLETED")
+
+
+@ON_SQLITE
+def test_a_stage_may_wait_for_a_person(api: httpx2.Client, target: Target) -> None:
+    first, second = some_tenants(2)
+    stages = [*calls(target, "one"), {"name": "ask", "type": "wait", "config": {}}, *calls(target, "two")]
+    plan = running(api, stages, [first, second], maxConcurrency=2)
+    for tenant, what in ((first, "complete"), (second, "skip")):
+        until(api, f"{TENANTS}/{tenant}/task", lambda task: stages_of(task)["ask"] == "RUNNING")
+        done(api.post(f"/api/v1/runs/{task_of(api, tenant)['runId']}/nodes/ask:{what}"))
+    until_plan(api, plan, "COMPLETED")
+    assert each_seen(target) == {first: ["one", "two"], second: ["one", "two"]}
+
+
 # What is shown
 
 
@@ -288,7 +306,7 @@ def test_plans_are_listed_newest_first_by_status_and_name(api: httpx2.Client, ta
     page = find(api, keyword=word)
     assert [item["planId"] for item in page["items"]] == [ran, ready["planId"]]
     assert set(page["items"][0]) >= {"planId", "name", "status", "createdAt", "updatedAt"}
-    assert not {"stages", "waves", "params"} & set(page["items"][0])
+    assert not {"stages", "waves", "params", "tasks"} & set(page["items"][0])
     assert [item["planId"] for item in find(api, keyword=word, status="READY")["items"]] == [ready["planId"]]
     second = find(api, keyword=word, size=1, page=2)
     assert (second["page"], second["size"], second["total"]) == (2, 1, 2)

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -222,51 +221,79 @@ def test_what_an_operator_deletes_by_hand_comes_back(api: httpx2.Client, target:
     assert seen(target, failed) == ["stage-0", "stage-1", "stage-2", "stage-2"]
 
 
-@ON_REDIS
-def test_namespaces_isolate_two_servers_on_one_redis(
-    api: httpx2.Client,
-    target: Target,
-    keys: Keys,
-    redis_database: str,
+@pytest.fixture(scope="module")
+def other(
     back_end: str,
-    tmp_path: Path,
+    settings: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
-) -> None:
-    (tenant,) = some_tenants(1)
+) -> Iterator[httpx2.Client]:
+    """A client of another server on the same Redis, in a namespace of its own, whose keys do not live long."""
+    folder = tmp_path_factory.mktemp("other")
     given = {
-        "KSANA_EXECUTOR_PERSISTENCE_STORE_TYPE": "redis",
+        **settings,
         "KSANA_EXECUTOR_PERSISTENCE_NAMESPACE": "test-executor",
-        "KSANA_EXECUTOR_PERSISTENCE_TTL_CHECKPOINT": "3600",
+        "KSANA_EXECUTOR_PERSISTENCE_TTL_CHECKPOINT": "2",
         "KSANA_EXECUTOR_PERSISTENCE_TTL_PROJECTION": "7200",
         "KSANA_EXECUTOR_PERSISTENCE_TTL_LOCK": "1800",
-        "KSANA_REDIS_URL": redis_database,
     }
-    other_keys = Keys(keys.client, "test-executor")
     with (
-        empty_database(back_end, tmp_path, request) as store,
-        serving(tmp_path, store, given) as server,
-        client_of(server) as other,
+        empty_database(back_end, folder, request) as store,
+        serving(folder, store, given) as server,
+        client_of(server) as client,
     ):
-        running(api, holds(target, "stage-0"), [tenant])
-        held(target, tenant, "stage-0")
-        running(other, holds(target, "stage-0", "stage-1"), [tenant])  # the same tenant, in another environment
-        target.wait_held(2)
-        mine, theirs = task_of(api, tenant)["taskId"], task_of(other, tenant)["taskId"]
-        keys.until_task(mine, status="RUNNING")
-        other_keys.until_task(theirs, status="RUNNING")
-        assert (keys.lock(tenant), other_keys.lock(tenant)) == (mine, theirs)
-        assert (keys.task(theirs), other_keys.task(mine)) == ({}, {})
-        target.release(target.wait_held(2)[1])
-        held(target, tenant, "stage-1")
-        other_keys.until(lambda: other_keys.checkpoint(theirs), lambda found: found is not None)
-        lives = {kind: keys.client.ttl(f"test-executor:{kind}:{theirs}") for kind in ("ckpt", "task")}
-        lives["lock"] = keys.client.ttl(f"test-executor:lock:tenant:{tenant}")
-        for kind, full in (("ckpt", 3600), ("task", 7200), ("lock", 1800)):
-            assert full - SLACK < lives[kind] <= full, lives
-        target.release_all()
-        until_task(api, tenant, "COMPLETED")
-        until_task(other, tenant, "COMPLETED")
-    keys.client.delete(*other_keys.all())
+        yield client
+
+
+@pytest.fixture
+def other_keys(keys: Keys) -> Keys:
+    return Keys(keys.client, "test-executor")
+
+
+@ON_REDIS
+def test_namespaces_isolate_two_servers_on_one_redis(
+    api: httpx2.Client, other: httpx2.Client, target: Target, keys: Keys, other_keys: Keys
+) -> None:
+    (tenant,) = some_tenants(1)
+    running(api, holds(target, "stage-0"), [tenant])
+    held(target, tenant, "stage-0")
+    running(other, holds(target, "stage-0", "stage-1"), [tenant])  # the same tenant, in another environment
+    target.wait_held(2)
+    mine, theirs = task_of(api, tenant)["taskId"], task_of(other, tenant)["taskId"]
+    keys.until_task(mine, status="RUNNING")
+    other_keys.until_task(theirs, status="RUNNING")
+    assert (keys.lock(tenant), other_keys.lock(tenant)) == (mine, theirs)
+    assert (keys.task(theirs), other_keys.task(mine)) == ({}, {})
+    lives = keys.client.ttl(f"test-executor:task:{theirs}"), keys.client.ttl(f"test-executor:lock:tenant:{tenant}")
+    assert 7200 - SLACK < lives[0] <= 7200
+    assert 1800 - SLACK < lives[1] <= 1800
+    target.release_all()
+    held(target, tenant, "stage-1")
+    target.release_all()
+    until_task(api, tenant, "COMPLETED")
+    until_task(other, tenant, "COMPLETED")
+
+
+@ON_REDIS
+def test_a_checkpoint_expires_once_its_task_has_failed_and_not_before(
+    other: httpx2.Client, target: Target, other_keys: Keys
+) -> None:
+    works, failed = some_tenants(2)
+    stages = [*calls(target, "one"), fails(target, "two"), *holds(target, "three")]
+    plan = running(other, stages, [works, failing(failed, 1)], maxConcurrency=2)
+    held(target, works, "three")
+    until_task(other, failed, "FAILED")
+    assert checkpoint_of(other, failed)["completedStages"] == ["one"]
+    other_keys.until(lambda: other.get(f"{TENANTS}/{failed}/checkpoint").status_code, lambda code: code == 404)
+    assert_error(other.get(f"{TENANTS}/{failed}/checkpoint"), 404, "CHECKPOINT_NOT_FOUND")
+    task = task_of(other, failed)["taskId"]
+    other_keys.until(lambda: other_keys.checkpoint(task), lambda found: found is None)
+    assert checkpoint_of(other, works)["completedStages"] == ["one", "two"]
+    task_obeyed(other, failed, "retry", fromCheckpoint=True)
+    release(target, works, "three")
+    release(target, failed, "three")
+    until_plan(other, plan, "COMPLETED")
+    assert each_seen(target) == {works: ["one", "two", "three"], failed: ["one", "two", "one", "two", "three"]}
 
 
 @ON_REDIS

@@ -129,10 +129,10 @@ def test_work_goes_on_whatever_becomes_of_redis_which_is_then_brought_up_to_date
     held(target, first, "two")
     held(target, second, "two")
     fault.begin(own_redis)
-    if fault.end is not None:
-        until_told(api, keys, up=False)
     release(target, first, "two")
     until_task(api, first, "COMPLETED")
+    if fault.end is not None:
+        until_told(api, keys, up=False)
     release(target, second, "two")
     held(target, third, "two")
     if fault.end is not None:
@@ -228,6 +228,27 @@ def test_a_key_of_a_wrong_type_loses_no_task_and_is_put_right(
     keys.assert_documented()
     allowed = [STAGES, ["one", "two", "two", "three"]] if kind == "lock" else [STAGES]
     assert seen(target, tenant) in allowed
+
+
+def test_keys_of_a_wrong_type_are_put_right_even_if_nothing_happens_and_counted(
+    api: httpx2.Client, target: Target, keys: Keys
+) -> None:
+    (tenant,) = some_tenants(1)
+    plan = running(api, [*calls(target, "one"), *holds(target, "two"), *calls(target, "three")], [tenant])
+    held(target, tenant, "two")
+    task = task_of(api, tenant)["taskId"]
+    keys.until_task(task, lastCompletedStageIndex="0")
+    own = [f"plan:{plan}", f"task:{task}", f"ckpt:{task}", f"index:tenant:{tenant}", f"lock:tenant:{tenant}"]
+    repaired = sum(metric(api, "ksana_runtime_repairs_total"))
+    for key in own:
+        keys.client.delete(f"executor:{key}")
+        keys.client.rpush(f"executor:{key}", "nonsense")
+    right = [TYPES[key.partition(":")[0]] for key in own]
+    keys.until(lambda: [keys.client.type(f"executor:{key}") for key in own], lambda found: found == right)
+    keys.until_held(tenant, task)
+    keys.until(lambda: sum(metric(api, "ksana_runtime_repairs_total")), lambda count: count > repaired)
+    keys.until(lambda: release_and_ask(api, target, plan), lambda status: status == "COMPLETED")
+    assert seen(target, tenant) in [STAGES, ["one", "two", "two", "three"]]
 
 
 def test_nonsense_where_nothing_should_be_stops_nobody(api: httpx2.Client, target: Target, keys: Keys) -> None:

@@ -96,7 +96,7 @@ def all_seen(hits: Sequence[Hit], tenants: Sequence[str]) -> bool:
 def test_what_was_ordered_and_shown_holds_over_a_kill_and_redis_is_brought_up_to_date(
     back_end: str, tmp_path: Path, request: pytest.FixtureRequest, redis_url: str, target: Target
 ) -> None:
-    paused, asked, bad, ready, gone = some_tenants(5)
+    paused, asked, bad, ready, gone, once = some_tenants(6)
     stages = [*calls(target, "one"), *holds(target, "two"), fails(target, "three")]
     settings = {"KSANA_EXECUTOR_PERSISTENCE_STORE_TYPE": "redis", "KSANA_REDIS_URL": redis_url}
     with (
@@ -107,6 +107,8 @@ def test_what_was_ordered_and_shown_holds_over_a_kill_and_redis_is_brought_up_to
         with serving(tmp_path, store, settings) as server, client_of(server) as api:
             plan = running(api, stages, [paused, asked, failing(bad, 1), gone], maxConcurrency=4)
             waits = create(api, calls(target, "one"), [ready])
+            at_most_once = running(api, [{**holds(target, "two")[0], "recovery": "fail"}], [once])
+            held(target, once, "two")
             order_in_second(api, target, paused, "pause")
             release(target, paused, "two")
             until_task(api, paused, "PAUSED")
@@ -134,6 +136,7 @@ def test_what_was_ordered_and_shown_holds_over_a_kill_and_redis_is_brought_up_to
             keys.until(lambda: keys.checkpoint(tasks[bad]), lambda saved: saved and len(saved["completedStages"]) == 2)
             keys.until_plan(waits["planId"], status="READY")
             keys.assert_documented()
+            until_plan(api, at_most_once, "FAILED")
             for tenant, what in ((asked, "resume"), (paused, "resume"), (bad, "retry")):  # the recovery flow of §7.3
                 task_obeyed(api, tenant, what)
                 until(api, f"{TENANTS}/{tenant}/task", lambda task: rests(task, target, "COMPLETED"))
@@ -145,6 +148,7 @@ def test_what_was_ordered_and_shown_holds_over_a_kill_and_redis_is_brought_up_to
         bad: ["one", "two", "three", "three"],
         gone: ["one", "two"],
         ready: ["one"],
+        once: ["two"],
     }
 
 

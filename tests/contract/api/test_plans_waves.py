@@ -8,6 +8,8 @@ from tests.contract.api.cronjob_world import assert_error
 from tests.contract.api.plans_world import (
     PLANS,
     Json,
+    a_plan,
+    assert_refused,
     calls,
     counts,
     create,
@@ -52,6 +54,17 @@ def test_waves_take_their_share_of_the_tenants_and_the_rest_is_the_last(api: htt
     assert (rest.get("size"), rest.get("percent"), rest["pauseAfter"], rest["gate"]) == (None, None, False, None)
     assert [task["wave"] for task in tasks_in(api, plan["planId"])] == [1, *[2] * 3, *[3] * 6]
     obeyed(api, plan["planId"], "cancel")
+
+
+def test_a_wave_of_a_small_part_has_somebody_and_one_of_too_many_has_all(api: httpx2.Client, target: Target) -> None:
+    few = create(api, calls(target, "one"), some_tenants(3), waves=[{"percent": 1}, {"percent": 1}])
+    assert waves_of(few) == [(1, 1, "PENDING"), (2, 1, "PENDING"), (3, 1, "PENDING")]
+    answer = api.post(PLANS, json=a_plan(calls(target, "one"), some_tenants(3), waves=[{"size": 5}], autoStart=True))
+    if answer.status_code == 400:
+        assert_refused(answer, "waves")
+    else:
+        until_plan(api, answer.json()["planId"], "COMPLETED")
+    assert order(api, few["planId"], "cancel").status_code == 200
 
 
 def test_a_wave_begins_when_the_one_before_has_ended(api: httpx2.Client, target: Target) -> None:

@@ -251,3 +251,23 @@ async def test_pausing_gives_the_lock_back_and_resuming_takes_it_again(shown: Sh
     await shown.rollout.plans.resume_task("a", None, ANNA)
     await shown.rollout.settle()
     assert await shown.held("a") == task.key
+
+
+async def test_one_that_takes_no_writes_is_noticed_although_nothing_is_written(fragile: Shown) -> None:
+    await fragile.rollout.run("a")
+    await fragile.look()
+    before = await fragile.keys()
+    await fragile.redis.config_set("maxmemory", "1")
+    await fragile.look()
+    assert fragile.is_degraded()
+    await fragile.redis.config_set("maxmemory", "0")
+    await fragile.look()
+    assert not fragile.is_degraded()
+    assert await fragile.keys() == before
+
+
+async def test_a_lock_of_a_task_that_nobody_knows_is_counted_and_left_alone(shown: Shown) -> None:
+    await shown.redis.set("executor:lock:tenant:ghost", "nobody")
+    await shown.look()
+    assert shown.rollout.simulation.engine.keeper.findings.strangers == 1
+    assert await shown.held("ghost") == "nobody"

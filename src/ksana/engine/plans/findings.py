@@ -15,3 +15,5 @@ class Findings:
     leaked: int = 0
     """Locks of tasks that do not run, in all; and at the last count."""
     leaked_now: int = 0
+    strangers: int = 0
+    """Locks of tasks that Ksana does not know."""

@@ -22,7 +22,7 @@ PLANS_AT_ONCE = 10
 LOOK = timedelta(seconds=2)
 LOOK_AT_OWN = timedelta(seconds=30)
 """What only Ksana writes need not be looked after so closely."""
-COUNT_EVERY = timedelta(seconds=30)
+COUNT_EVERY = timedelta(seconds=15)
 
 
 class Keeper:
@@ -51,6 +51,15 @@ class Keeper:
             if usable:
                 self._outside.regain()  # whoever's turn it is brings it up to date
             return Round()
+        try:
+            return Round(await self._keep(now, usable=usable))
+        except RuntimeUnavailable as error:
+            if self._outside.trouble is not None:
+                raise  # where the store itself stands in
+            self._outside.lose(error)
+            return Round()
+
+    async def _keep(self, now: datetime, *, usable: bool) -> int:
         if usable and self._outside.trouble is not None:
             await self._make_anew(self._outside.chosen, now)
             self._outside.regain()
@@ -59,7 +68,7 @@ class Keeper:
         await self._keep_locks(now)
         done = await self._compare(now)
         await self._count(now)
-        return Round(done)
+        return done
 
     # All of it ----------------------------------------------------------------------------------------------------
 
@@ -114,15 +123,11 @@ class Keeper:
         self._after_task = tasks[-1].id if len(tasks) == COMPARED_AT_ONCE else 0
         plans = await self._store.all_plans_to_show(self._after_plan, since, PLANS_AT_ONCE)
         self._after_plan = plans[-1].plan.id if len(plans) == PLANS_AT_ONCE else 0
-        try:
-            wrong = await not_as_shown(state, tasks, self._shelf, now)
-            missing = await plans_not_shown(state, plans, now)
-            await show_tasks(state, wrong, self._shelf, now)
-            await state.plans.save([shown_plan(each) for each in missing])
-            found = len(wrong) + len(missing) + await state.repaired()
-        except RuntimeUnavailable as error:
-            self._outside.lose(error)
-            return 0
+        wrong = await not_as_shown(state, tasks, self._shelf, now)
+        missing = await plans_not_shown(state, plans, now)
+        await show_tasks(state, wrong, self._shelf, now)
+        await state.plans.save([shown_plan(each) for each in missing])
+        found = len(wrong) + len(missing) + await state.repaired()
         self._tell_repairs(state, found, all_gone=bool(wrong) and len(wrong) == len(tasks))
         return found
 
@@ -140,14 +145,10 @@ class Keeper:
         """How much is there; and locks of tasks that do not run, which go."""
         if self._count_at is not None and now < self._count_at:
             return
-        self._count_at = now + COUNT_EVERY
-        try:
-            state = self._outside.now
-            self.findings.counts = await state.counts()
-            self.findings.leaked_now = await self._release_leaked(state)
-            self.findings.leaked += self.findings.leaked_now
-        except RuntimeUnavailable as error:
-            self._outside.lose(error)
+        self._count_at, state = now + COUNT_EVERY, self._outside.now
+        self.findings.counts = await state.counts()
+        self.findings.leaked_now = await self._release_leaked(state)
+        self.findings.leaked += self.findings.leaked_now
 
     async def _release_leaked(self, state: RuntimeState) -> int:
         held = await state.locks.all()
@@ -157,6 +158,7 @@ class Keeper:
         # Seen twice: that of one that has just ended is on its way out.
         leaked = {tenant: task for tenant, task in idle.items() if self._suspects.get(tenant) == task}
         self._suspects = idle
+        self.findings.strangers = sum(task not in states for task in held.values())
         for tenant, task in leaked.items():
             log().warning("a lock was left behind", action="plan.lock_leaked", tenant=tenant, task=task)
             await state.locks.release(tenant, task)
