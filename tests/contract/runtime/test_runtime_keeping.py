@@ -85,6 +85,7 @@ async def test_what_was_flushed_comes_back(shown: Shown) -> None:
     shown.rollout.hold("a/migrate")
     shown.rollout.fails("b/migrate")
     await shown.rollout.run("a", "b")
+    await shown.look()
     before = await shown.keys()
     assert {name.partition(":")[2].rpartition(":")[0] for name in before} == {
         "ckpt",
