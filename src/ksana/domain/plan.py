@@ -8,7 +8,7 @@ and says the one thing to be done next; whoever does it asks again until there i
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -246,6 +246,13 @@ class TenantTask:
     """How often its checkpoint was changed; 0: it never had one."""
     has_tenant: bool = False
     """Whether it is its tenant's one task; told only where checkpoints are."""
+
+    def checkpoint_at(self, now: datetime, life: timedelta) -> "TaskCheckpoint | None":
+        """From where it would go on. Of a task that has not ended it never runs out."""
+        saved = self.checkpoint
+        if saved is None or (self.status in TASK_ENDED and now - saved.saved_at >= life):
+            return None
+        return saved
 
     @property
     def pause_requested(self) -> bool:

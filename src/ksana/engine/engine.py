@@ -29,8 +29,9 @@ from ksana.engine.workers import Workers
 from ksana.runtime.base import Lifetimes
 from ksana.store.base import Store
 
+DRIVE_PLANS = timedelta(seconds=5)
 LOOK_AT_PLANS = timedelta(seconds=2)
-"""How often to look for what other instances did; of what happens here, the services are told."""
+"""How often to look for what other instances left undone; of what happens here, the services are told."""
 LAST_WORDS = timedelta(seconds=3)
 """How long the store may take, after the grace, to hear what is handed back and who leaves."""
 
@@ -76,8 +77,8 @@ class Engine:
         self.recovery = Recovery(store, signals)
         self.watch = Watch(store, self.workers, lambda: self.membership.instance_id)
         self._turn = turn = Turn(store, lambda: self.membership.instance_id)
-        shelf = Shelf(options.lifetimes.checkpoint, options.lifetimes.projection)
-        self.plans = PlanDriver(store, locks, signals, LOOK_AT_PLANS)
+        shelf = Shelf(options.lifetimes.checkpoint, options.lifetimes.projection, store.tasks_to_show)
+        self.plans = PlanDriver(store, locks, signals, DRIVE_PLANS)
         self.progress = Progress(store, signals)
         self.projector = Projector(store, outside, turn, shelf, LOOK_AT_PLANS)
         self.keeper = Keeper(store, outside, locks, turn, signals, shelf)

@@ -162,7 +162,7 @@ class RedisRuntime:
             )
 
     async def counts(self) -> Mapping[Kind, int]:
-        return {kind: len(await self._wire.names(kind)) for kind in Kind}
+        return await self._wire.count()
 
     async def repaired(self) -> int:
         count, self._wire.repaired = self._wire.repaired, 0

@@ -6,6 +6,7 @@ a cancellation, so that nobody reads another's.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -112,13 +113,22 @@ class Wire:
     async def names(self, kind: Kind) -> list[str]:
         """All that there are of a kind. Slow: the server is asked for all of its keys, a portion at a time."""
         prefix = self.key(kind, "")
+        found = await self._scan(prefix)
+        # No id has a colon: what has one is of a namespace that begins as this one goes on.
+        return [name for key in found if ":" not in (name := key.removeprefix(prefix))]
+
+    async def count(self) -> dict[Kind, int]:
+        """How many there are of each kind, in one go over the server's keys."""
+        found = await self._scan(f"{self._namespace}:")
+        kinds = Counter(key.removeprefix(f"{self._namespace}:").rpartition(":")[0] for key in found)
+        return {kind: kinds[kind.value] for kind in Kind}
+
+    async def _scan(self, prefix: str) -> list[str]:
         pattern, cursor, found = f"{_literal(prefix)}*", 0, dict[str, None]()
         while True:
             answer = await self.command("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_PORTION)
             cursor = int(answer[0])
-            names = (plain(key).removeprefix(prefix) for key in answer[1])
-            # No id has a colon: what has one is of a namespace that begins as this one goes on.
-            found.update((name, None) for name in names if ":" not in name)
+            found.update((plain(key), None) for key in answer[1])
             if cursor == 0:
                 return list(found)
 

@@ -37,6 +37,7 @@ from ksana.store.plan_requests import (
     PlanFilter,
     PlanOrder,
     PlanStanding,
+    ShownAfter,
     ShownPlan,
     Steered,
     TaskFilter,
@@ -462,11 +463,13 @@ class Plans(Protocol):
     async def plans_to_show(self, plan_ids: Sequence[int]) -> Sequence[ShownPlan]:
         """These plans with what is shown of them."""
 
-    async def all_tasks_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[TenantTask]:
-        """Tasks with a greater id, by id, that have not ended, or not before `since`."""
+    async def all_tasks_to_show(
+        self, after: ShownAfter, since: datetime, limit: int
+    ) -> tuple[Sequence[TenantTask], ShownAfter | None]:
+        """The next tasks that have not ended, or not before `since`, and where to go on; None: these were the last."""
 
     async def all_plans_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[ShownPlan]:
-        """Plans, likewise."""
+        """Plans with a greater id, by id, that have not ended, or not before `since`."""
 
     async def plan_figures(self) -> PlanFigures:
         """How many there are that have not ended."""

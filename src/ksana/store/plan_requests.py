@@ -187,6 +187,16 @@ class ShownPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownAfter:
+    """How far somebody has got through all that is shown: first the tasks that have not ended, by id, then the others by when
+    they ended."""
+
+    task_id: int = 0
+    ended_at: int | None = None
+    """Microseconds; None: still among those that have not ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskStages:
     """A task with its stages as they stand, in order; those that its present run has not come to are `None`."""
 
@@ -211,6 +221,7 @@ class CheckpointRemoval:
     task_id: int
     at: datetime
     expected_version: int | None = None
+    checkpoint_life: timedelta = CHECKPOINT_LIFE
     actor: Actor = SYSTEM
 
 

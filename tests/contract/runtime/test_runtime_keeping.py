@@ -1,5 +1,6 @@
 """A rollout whose Redis is flushed, tampered with, taken or away: the store has everything, and what is shown comes back."""
 
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from redis.asyncio import Redis
 
 from ksana.domain.plan import TaskStatus
 from ksana.engine.plans.outside import Outside
+from ksana.engine.plans.showing import Shelf, show_tasks
 from ksana.runtime.base import Kind, Lifetimes
 from ksana.runtime.redis import RedisRuntime
 from ksana.runtime.sql import SqlRuntime
@@ -272,3 +274,61 @@ async def test_a_lock_of_a_task_that_nobody_knows_is_counted_and_left_alone(show
     await shown.look()
     assert shown.rollout.simulation.engine.keeper.findings.strangers == 1
     assert await shown.held("ghost") == "nobody"
+
+
+async def test_a_plan_that_is_shown_wrong_is_put_right(shown: Shown) -> None:
+    key = await shown.rollout.run("a")
+    await shown.look()
+    await shown.redis.hset(f"executor:plan:{key}", mapping={"progress": "0.1", "taskIds": "[]"})
+    await shown.look()
+    assert await shown.redis.hget(f"executor:plan:{key}", "progress") == "1.0"
+
+
+async def test_a_checkpoint_that_somebody_forged_is_put_right(shown: Shown) -> None:
+    shown.rollout.hold("a/verify")
+    await shown.rollout.run("a")
+    task = await shown.rollout.task("a")
+    await shown.look()
+    name = f"executor:ckpt:{task.key}"
+    mine = await shown.redis.get(name)
+    forged = {
+        "lastCompletedStageIndex": 7,
+        "completedStages": ["x"],
+        "contextData": {},
+        "savedAt": "2026-01-01T00:00:00",
+    }
+    await shown.redis.set(name, json.dumps({**forged, "version": 999}))
+    await shown.look()
+    assert await shown.redis.get(name) == mine
+
+
+async def test_what_a_task_has_that_goes_on_is_not_taken_from_it_by_an_older_view(shown: Shown) -> None:
+    rollout = shown.rollout
+    rollout.hold("a/migrate", "a/verify")
+    await rollout.run("a")
+    await rollout.plans.pause_task("a", None, ANNA)
+    rollout.release("a/migrate")
+    await rollout._idle()
+    (older,) = await rollout.simulation.store.tasks_to_show([(await rollout.task("a")).id])
+    assert older.status is TaskStatus.PAUSED
+    await rollout.plans.resume_task("a", None, ANNA)
+    await rollout.settle()
+    simulation = rollout.simulation
+    shelf = Shelf(Lifetimes().checkpoint, Lifetimes().projection, simulation.store.tasks_to_show)
+    await show_tasks(shown.outside.now, [older], shelf, simulation.clock.now())
+    assert await shown.held("a") == older.key
+    assert await shown.redis.get("executor:index:tenant:a") == older.key
+
+
+async def test_what_is_shown_of_a_task_that_is_paused_for_long_does_not_run_out(shown: Shown) -> None:
+    shown.rollout.hold("a/migrate")
+    await shown.rollout.run("a")
+    await shown.rollout.plans.pause_task("a", None, ANNA)
+    await shown.rollout.let_go("a/migrate")
+    await shown.look()
+    name = f"executor:ckpt:{(await shown.rollout.task('a')).key}"
+    await shown.redis.expire(name, 60)
+    shown.rollout.simulation.clock.advance(timedelta(hours=13))
+    await shown.look()
+    assert await shown.redis.ttl(name) > 600_000
+    assert shown.rollout.simulation.engine.keeper.findings.repaired == 0

@@ -22,6 +22,8 @@ from ksana.domain.errors import (
 from ksana.domain.events import EventType
 from ksana.domain.plan import TaskStatus
 from ksana.domain.states import RunStatus
+from ksana.runtime.base import Lifetimes
+from ksana.runtime.sql import SqlRuntime
 from ksana.store.requests import PurgeRequest
 from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
@@ -544,23 +546,24 @@ async def test_what_a_stage_saves_is_in_the_checkpoint_and_makes_it_a_new_one(
     await rollout.run("a")
     saved = (await store.task_stages((await rollout.task("a")).id)).task.checkpoint
     assert saved is not None
-    assert (saved.version, saved.completed, saved.context) == (2, ("prepare",), {"rows": 7})
+    assert (saved.version, saved.completed, saved.context) == (3, ("prepare",), {"rows": 7})
     task = await rollout.task("a")
     shown = await rollout.simulation.outside.now.checkpoints.get(task.key)
     assert shown is not None
-    assert (shown.version, shown.context_data) == (2, {"rows": 7})
+    assert (shown.version, shown.context_data) == (3, {"rows": 7})
 
 
 async def test_a_late_writer_of_a_checkpoint_is_refused(rollout: Rollout) -> None:
     rollout.fails("a/migrate")
     await rollout.run("a")
-    task = await rollout.plans.save_context("a", None, {"customKey": "customValue"}, 1, ANNA)
+    seen = (await rollout.task("a")).checkpoint_version
+    task = await rollout.plans.save_context("a", None, {"customKey": "customValue"}, seen, ANNA)
     assert task.checkpoint is not None
-    assert (task.checkpoint.version, task.checkpoint.context) == (2, {"customKey": "customValue"})
+    assert (task.checkpoint.version, task.checkpoint.context) == (seen + 1, {"customKey": "customValue"})
     with pytest.raises(CheckpointStale):
-        await rollout.plans.save_context("a", None, {"customKey": "older"}, 1, ANNA)
+        await rollout.plans.save_context("a", None, {"customKey": "older"}, seen, ANNA)
     with pytest.raises(CheckpointStale):
-        await rollout.plans.remove_checkpoint("a", None, 1, ANNA)
+        await rollout.plans.remove_checkpoint("a", None, seen, ANNA)
 
 
 async def test_without_its_checkpoint_a_retry_begins_anew(rollout: Rollout) -> None:
@@ -679,7 +682,7 @@ async def test_a_removed_checkpoint_does_not_come_back_with_its_stages(rollout: 
     await rollout.plans.remove_checkpoint("a", None, None, ANNA)
     task = await rollout.plans.save_context("a", None, {"k": 1}, None, ANNA)
     assert task.checkpoint is not None
-    assert (task.checkpoint.completed, task.checkpoint.version) == ((), 4)
+    assert task.checkpoint.completed == ()
     rollout.recovers("a/verify")
     await rollout.plans.retry_task("a", None, ANNA)
     await rollout.settle()
@@ -701,6 +704,141 @@ async def test_a_cancelled_task_is_cancelled_whatever_the_reason_is_called(rollo
     await rollout.run("a")
     cancelled = await rollout.plans.cancel_task("a", None, replace(ANNA, reason=reason))
     assert cancelled.status is TaskStatus.CANCELLED
+
+
+async def test_two_plans_that_wait_for_tenants_do_not_wait_for_each_other(rollout: Rollout) -> None:
+    waves = [{"size": 1}]
+    first = await rollout.plan("y", "x", onBusy="WAIT", waves=waves, autoStart=False)
+    second = await rollout.plan("x", "y", onBusy="WAIT", waves=waves, autoStart=False)
+    for key in (first, second):
+        await rollout.plans.start(key, ANNA)
+    await rollout.settle()
+    assert (await rollout.status(first), await rollout.status(second)) == ("COMPLETED", "COMPLETED")
+
+
+async def test_a_pause_is_kept_to_when_the_lock_is_lost(rollout: Rollout, store: SqlStore) -> None:
+    rollout.hold("a/migrate")
+    await rollout.run("a")
+    await rollout.plans.pause_task("a", None, ANNA)
+    for each in await store.lose_lock((await rollout.task("a")).id, rollout.simulation.clock.now()):
+        rollout.simulation.signals.canceled(each)
+    rollout.release("a/migrate")
+    await rollout.settle()
+    assert (await rollout.task("a")).status is TaskStatus.PAUSED
+
+
+async def test_a_checkpoint_lives_from_the_failure_on(rollout: Rollout, clock: FakeClock) -> None:
+    rollout.hold("a/migrate")
+    await rollout.run("a")
+    await rollout.plans.pause_task("a", None, ANNA)
+    await rollout.let_go("a/migrate")
+    clock.advance(timedelta(days=8))
+    rollout.fails("a/verify", times=1)
+    await rollout.plans.resume_task("a", None, ANNA)
+    await rollout.settle()
+    await rollout.plans.retry_task("a", None, ANNA)
+    await rollout.settle()
+    assert (await rollout.task("a")).status is TaskStatus.COMPLETED
+    assert rollout.order.count("a/prepare") == 1
+
+
+async def test_what_the_first_stage_saved_is_there_when_it_is_tried_again(rollout: Rollout) -> None:
+    rollout.saves("a/prepare", {"cursor": 500})
+    rollout.fails("a/prepare", times=1)
+    await rollout.run("a")
+    await rollout.plans.retry_task("a", None, ANNA)
+    await rollout.settle()
+    seen = [each.checkpoint for each in rollout.asked if each.place is not None and each.place.node_id == "prepare"]
+    assert seen == [None, {"cursor": 500}]
+
+
+async def test_a_failure_that_was_accepted_and_put_right_does_not_widen_the_budget(rollout: Rollout) -> None:
+    rollout.fails("a/prepare", times=1)
+    key = await rollout.run(*"abcde", failureBudget=0, maxConcurrency=1)
+    rollout.hold("b/prepare")
+    await rollout.plans.resume(key, ANNA, override=True)
+    await rollout.plans.retry_failed(key, ANNA)
+    assert (await rollout.reread(key)).forgiven == 0
+    rollout.fails("b/prepare")
+    await rollout.let_go("b/prepare")
+    assert (await rollout.reread(key)).reason == "failure_budget"
+
+
+async def test_a_stage_that_is_cancelled_by_its_number_fails_its_task(rollout: Rollout, store: SqlStore) -> None:
+    rollout.hold("a/migrate")
+    key = await rollout.run("a")
+    (stage_,) = [each for each in rollout.asked if each.place is not None and each.place.node_id == "migrate"]
+    await rollout.simulation.runs.cancel(stage_.execution.id, ANNA)
+    await rollout.settle()
+    assert await rollout.status(key) == "FAILED"
+    assert rollout.order.count("a/migrate") == 1
+
+
+async def test_why_a_task_was_cancelled_is_told_although_it_was_to_pause(rollout: Rollout) -> None:
+    rollout.hold("a/migrate")
+    await rollout.run("a")
+    await rollout.plans.pause_task("a", None, ANNA)
+    await rollout.plans.cancel_task("a", None, replace(ANNA, reason="wrong tenant"))
+    assert (await rollout.task("a")).reason == "wrong tenant"
+
+
+async def test_a_run_that_cannot_go_on_is_begun_anew(rollout: Rollout, store: SqlStore) -> None:
+    rollout.fails("a/migrate", times=1)
+    await rollout.run("a")
+    with store._writing.begin() as connection:
+        connection.execute(text("UPDATE workflow_runs SET status = 'CLOSED'"))
+    await rollout.plans.retry_task("a", None, ANNA)
+    await rollout.settle()
+    assert (await rollout.task("a")).status is TaskStatus.COMPLETED
+
+
+async def test_a_plan_of_which_a_part_is_gone_cannot_be_begun_again(
+    rollout: Rollout, store: SqlStore, clock: FakeClock
+) -> None:
+    tenants = [f"t{number}" for number in range(8)]
+    rollout.fails(*(f"{tenant}/prepare" for tenant in tenants))
+    key = await rollout.run(*tenants)
+    clock.advance(timedelta(days=40))
+    await store.purge(PurgeRequest(clock.now() - timedelta(days=30), 1_000, limit=5))
+    assert len(await rollout.tasks(key)) == 3
+    with pytest.raises(PlanRefused):
+        await rollout.plans.retry_failed(key, ANNA)
+
+
+async def test_a_plan_that_cannot_be_driven_holds_up_no_other(rollout: Rollout, store: SqlStore) -> None:
+    broken = await rollout.plan("a")
+    with store._writing.begin() as connection:
+        connection.execute(text("UPDATE tenant_tasks SET params = 'nonsense'"))
+    assert await rollout.status(await rollout.run("b")) == "COMPLETED"
+    assert await rollout.tasks(broken) == {"a": "CREATED"}
+
+
+async def test_what_a_tenant_is_given_is_bounded(rollout: Rollout) -> None:
+    with pytest.raises(InvalidInput) as wrong:
+        await rollout.plan(
+            "a", params={"x": "y" * 600_000}, tenants=[{"tenantId": "a", "params": {"z": "y" * 600_000}}]
+        )
+    assert wrong.value.field == "tenants[0].params"
+    rollout.fails("a/prepare")
+    await rollout.run("a")
+    with pytest.raises(InvalidInput) as large:
+        await rollout.plans.save_context("a", None, {"x": "y" * 1_100_000}, None, ANNA)
+    assert large.value.field == "contextData"
+
+
+async def test_a_checkpoint_that_is_too_large_is_shown_in_part_and_stops_nobody(
+    rollout: Rollout, store: SqlStore
+) -> None:
+    rollout.simulation.outside.chosen = SqlRuntime(store, Lifetimes())
+    rollout.saves("a/prepare", {"x": "x" * 4_000_000})
+    rollout.saves("a/migrate", {"y": "y" * 4_000_000})
+    rollout.fails("a/verify")
+    await rollout.run("a", "b")
+    assert await store.outbox(10) == []
+    shown = await rollout.simulation.outside.now.checkpoints.get((await rollout.task("a")).key)
+    assert shown is not None
+    assert shown.completed_stages == ("prepare", "migrate")
+    assert "are not shown here" in shown.context_data["ksana"]
 
 
 async def test_what_is_shown_keeps_up_when_the_clock_goes_back(rollout: Rollout, clock: FakeClock) -> None:

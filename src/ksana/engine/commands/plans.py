@@ -1,16 +1,18 @@
 """Plans and the tasks of their tenants: made, begun, paused, resumed, tried again, cancelled."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+import orjson
 
 from ksana.domain.clock import Clock
 from ksana.domain.dag_reading import read_dag
 from ksana.domain.errors import DisabledJob, InvalidDag, InvalidInput, NotFound, UnknownJob
 from ksana.domain.events import Actor
 from ksana.domain.ids import checked_key, new_key
-from ksana.domain.plan import Plan, PlanSpec, TenantTask
+from ksana.domain.plan import Plan, PlanSpec, Tenant, TenantTask
 from ksana.domain.plan_reading import read_plan, stage_field, stages_as_dag
 from ksana.domain.workflow import Snapshot
 from ksana.engine.commands.definitions import Resolver
@@ -35,6 +37,8 @@ from ksana.store.plan_requests import (
 )
 
 MAX_CONTEXT_KEYS = 1_000
+MAX_PARAMS = 1_000_000
+"""Bytes of what a tenant's stages see, the plan's and its own together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class PlanCommands:
     async def create(self, document: Any, actor: Actor) -> Plan:
         """A plan as it was sent. InvalidInput (also of a stage: UnknownJob, DisabledJob), IdTaken, TenantBusy."""
         spec, tenants = read_plan(document)
+        _refuse_large(spec, tenants)
         start, key = document.get("autoStart"), document.get("planId")
         if start is not None and not isinstance(start, bool):
             raise InvalidInput("autoStart", "must be true or false")
@@ -165,7 +170,8 @@ class PlanCommands:
     ) -> TenantTask:
         """NotFound (also of a checkpoint), TaskRefused, CheckpointStale."""
         task = await self._store.task_of(tenant_id, plan_key)
-        if not await self._store.remove_checkpoint(CheckpointRemoval(task.id, self._clock.now(), version, actor)):
+        removal = CheckpointRemoval(task.id, self._clock.now(), version, self._options.checkpoint_life, actor)
+        if not await self._store.remove_checkpoint(removal):
             raise NotFound("checkpoint", tenant_id)
         self._signals.plans()
         return await self._store.task_of(tenant_id, plan_key)
@@ -184,3 +190,12 @@ class PlanCommands:
             self._signals.canceled(execution_id)
         self._signals.plans()
         return steered
+
+
+def _refuse_large(spec: PlanSpec, tenants: Sequence[Tenant]) -> None:
+    common = len(orjson.dumps(spec.params))
+    if common > MAX_PARAMS:
+        raise InvalidInput("params", f"are larger than {MAX_PARAMS} bytes")
+    for index, tenant in enumerate(tenants):
+        if tenant.params and common + len(orjson.dumps(tenant.params)) > MAX_PARAMS:
+            raise InvalidInput(f"tenants[{index}].params", f"are larger than {MAX_PARAMS} bytes, with the plan's")

@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ksana.domain.plan import Nothing, decide
+from ksana.domain.errors import StoreFull, StoreUnavailable
+from ksana.domain.plan import Nothing, Plan, decide
 from ksana.engine.loop import Round
 from ksana.engine.plans.locks import Locks
 from ksana.engine.signals import Signals
@@ -31,11 +32,21 @@ class PlanDriver:
         done = 0
         for standing in await self._store.plan_standings():
             if not isinstance(decide(standing.plan, standing.waves), Nothing):
-                done += await self._step(standing.plan.id, now)
+                done += await self._drive(standing.plan, now)
                 self._signals.shown()
         if done:
             self._signals.work()
         return Round(done)
+
+    async def _drive(self, plan: Plan, now: datetime) -> int:
+        """How many tenants were begun. A plan that cannot be driven does not hold up the others."""
+        try:
+            return await self._step(plan.id, now)
+        except (StoreUnavailable, StoreFull):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is about this plan
+            log().error("a plan cannot go on", action="plan.failed", plan=plan.key, exc_info=error)
+            return 0
 
     async def _step(self, plan_id: int, now: datetime) -> int:
         """How many tenants were begun."""

@@ -2,18 +2,21 @@
 behind goes. Redis may be away, frozen, flushed or tampered with: the store has everything, and this brings it back.
 """
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ksana.domain.errors import RuntimeUnavailable
+from ksana.domain.plan import TenantTask
 from ksana.engine.loop import Round
 from ksana.engine.plans.findings import Findings
 from ksana.engine.plans.locks import Locks
 from ksana.engine.plans.outside import SHARED, Outside
 from ksana.engine.plans.projector import Turn
-from ksana.engine.plans.showing import WITHOUT_LOCK, Shelf, not_as_shown, plans_not_shown, show_tasks, shown_plan
+from ksana.engine.plans.showing import WITHOUT_LOCK, Shelf, not_as_shown, plans_not_shown, show_anew, shown_plan
 from ksana.engine.signals import Signals
 from ksana.runtime.base import RuntimeState
 from ksana.store.base import Store
+from ksana.store.plan_requests import ShownAfter
 from ksana.telemetry import log
 
 AT_ONCE = 200
@@ -22,7 +25,8 @@ PLANS_AT_ONCE = 10
 LOOK = timedelta(seconds=2)
 LOOK_AT_OWN = timedelta(seconds=30)
 """What only Ksana writes need not be looked after so closely."""
-COUNT_EVERY = timedelta(seconds=15)
+COUNT_EVERY = timedelta(seconds=30)
+RENEW_SHOWN = timedelta(hours=12)
 
 
 class Keeper:
@@ -38,7 +42,9 @@ class Keeper:
         self._turn = turn
         self._signals = signals
         self._shelf = shelf
-        self._after_task = self._after_plan = 0
+        self._after_task = ShownAfter()
+        self._after_plan = 0
+        self._renew_shown_at: datetime | None = None
         self._renew_at: datetime | None = None
         self._count_at: datetime | None = None
         self._suspects: dict[str, str] = {}
@@ -52,7 +58,8 @@ class Keeper:
                 self._outside.regain()  # whoever's turn it is brings it up to date
             return Round()
         try:
-            return Round(await self._keep(now, usable=usable))
+            done = await self._keep(now, usable=usable)
+            return Round(done, now if self._outside.stale else None)
         except RuntimeUnavailable as error:
             if self._outside.trouble is not None:
                 raise  # where the store itself stands in
@@ -60,12 +67,14 @@ class Keeper:
             return Round()
 
     async def _keep(self, now: datetime, *, usable: bool) -> int:
-        if usable and self._outside.trouble is not None:
-            await self._make_anew(self._outside.chosen, now)
+        if usable:
             self._outside.regain()
-        elif self._outside.stale:
-            await self._make_anew(self._outside.now, now)
         await self._keep_locks(now)
+        if self._outside.stale:
+            await self._make_anew(self._outside.now, now)
+        elif self._renew_shown_at is not None and now >= self._renew_shown_at:
+            await self._renew(self._outside.now, now)
+        self._renew_shown_at = self._renew_shown_at or now + RENEW_SHOWN
         done = await self._compare(now)
         await self._count(now)
         return done
@@ -74,19 +83,29 @@ class Keeper:
 
     async def _make_anew(self, state: RuntimeState, now: datetime) -> None:
         """Everything that is to be seen, whatever is there. RuntimeUnavailable."""
-        since, after = now - self._shelf.projection, 0
-        shown = 0
-        while tasks := await self._store.all_tasks_to_show(after, since, AT_ONCE):
-            await show_tasks(state, tasks, self._shelf, now)
-            after, shown = tasks[-1].id, shown + len(tasks)
-        after = 0
+        shown = await self._show_all(state, now, lambda _: True)
+        after, since = 0, now - self._shelf.projection
         while plans := await self._store.all_plans_to_show(after, since, PLANS_AT_ONCE):
             await state.plans.save([shown_plan(each) for each in plans])
             after = plans[-1].plan.id
         self._outside.stale = False
-        self._renew_at = None
         if shown:
             log().info("runtime state was made anew", action="runtime.made_anew", store=state.name, tasks=shown)
+
+    async def _renew(self, state: RuntimeState, now: datetime) -> None:
+        """What has not changed for long, of tasks that have not ended, is shown for another lifetime."""
+        self._renew_shown_at = now + RENEW_SHOWN
+        await self._show_all(state, now, lambda task: task.ended_at is None and now - task.updated_at > RENEW_SHOWN)
+
+    async def _show_all(self, state: RuntimeState, now: datetime, wanted: Callable[[TenantTask], bool]) -> int:
+        cursor: ShownAfter | None = ShownAfter()
+        shown = 0
+        while cursor is not None:
+            tasks, cursor = await self._store.all_tasks_to_show(cursor, now - self._shelf.projection, AT_ONCE)
+            chosen = [task for task in tasks if wanted(task)]
+            await show_anew(state, chosen, self._shelf, now)
+            shown += len(chosen)
+        return shown
 
     # Locks --------------------------------------------------------------------------------------------------------
 
@@ -119,16 +138,19 @@ class Keeper:
     async def _compare(self, now: datetime) -> int:
         """Tasks and plans, a portion each time, against what is shown of them; what is not as it should be is shown again."""
         since, state = now - self._shelf.projection, self._outside.now
-        tasks = await self._store.all_tasks_to_show(self._after_task, since, COMPARED_AT_ONCE)
-        self._after_task = tasks[-1].id if len(tasks) == COMPARED_AT_ONCE else 0
+        tasks, cursor = await self._store.all_tasks_to_show(self._after_task, since, COMPARED_AT_ONCE)
+        if cursor is not None and len(tasks) < COMPARED_AT_ONCE:  # none left that goes on: those that have ended
+            more, cursor = await self._store.all_tasks_to_show(cursor, since, COMPARED_AT_ONCE - len(tasks))
+            tasks = [*tasks, *more]
+        self._after_task = cursor or ShownAfter()
         plans = await self._store.all_plans_to_show(self._after_plan, since, PLANS_AT_ONCE)
         self._after_plan = plans[-1].plan.id if len(plans) == PLANS_AT_ONCE else 0
-        wrong = await not_as_shown(state, tasks, self._shelf, now)
+        wrong, most = await not_as_shown(state, tasks, self._shelf, now)
         missing = await plans_not_shown(state, plans, now)
-        await show_tasks(state, wrong, self._shelf, now)
+        await show_anew(state, wrong, self._shelf, now)
         await state.plans.save([shown_plan(each) for each in missing])
         found = len(wrong) + len(missing) + await state.repaired()
-        self._tell_repairs(state, found, all_gone=bool(wrong) and len(wrong) == len(tasks))
+        self._tell_repairs(state, found, all_gone=most and cursor is not None)
         return found
 
     def _tell_repairs(self, state: RuntimeState, found: int, *, all_gone: bool) -> None:

@@ -8,6 +8,8 @@ from ksana.runtime.base import RuntimeState
 from ksana.telemetry import log
 
 T = TypeVar("T")
+OWN = "sql"
+"""Where what is shown is as durable as what it is made from."""
 SHARED = "redis"
 """Where others than Ksana may have a tenant's lock."""
 
@@ -20,7 +22,7 @@ class Outside:
         self._standby = standby
         self.trouble: str | None = None
         """Why the standby is used."""
-        self.stale = True
+        self.stale = chosen.name != OWN
         """Whether what is shown there may lack something, and is to be made anew."""
         self.on_switch: Callable[[], None] = _nothing
 
@@ -69,10 +71,10 @@ class Outside:
         return True
 
     def regain(self) -> None:
-        """The chosen one is up to date, and used from now on."""
+        """The chosen one is used from now on. What it lacks is shown there next; whatever happens meanwhile is shown at once."""
         if self.trouble is not None:
             log().info("runtime state is shown where it should be", action="runtime.regained", store=self.chosen.name)
-            self.trouble = None
+            self.trouble, self.stale = None, True
             self.on_switch()
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from ksana.domain.clock import from_micros
 from ksana.domain.errors import NotFound
 from ksana.domain.events import Event
 from ksana.domain.plan import PLAN_ENDED, TASK_ACTIVE, Plan, PlanStatus, TaskStatus, TenantTask, WaveTally
-from ksana.store.plan_requests import PlanFigures, PlanFilter, ShownPlan, TaskFilter, TaskStages
+from ksana.store.plan_requests import PlanFigures, PlanFilter, ShownAfter, ShownPlan, TaskFilter, TaskStages
 from ksana.store.requests import Page, PageRequest
 from ksana.store.sql import codec, codec_plans, schema
 from ksana.store.sql.codec_workflows import node_run
@@ -169,11 +169,25 @@ def _task_keys(tx: Tx, plan_id: int) -> tuple[str, ...]:
     return tuple(row.public_id for row in tx.core(wanted))
 
 
-def tasks_after(tx: Tx, after_id: int, since: int, limit: int) -> list[TenantTask]:
-    """Tasks with a greater id, by id, that are to be seen outside: not ended, or not so long ago."""
-    lately = (_tasks.ended_at.is_(None)) | (_tasks.ended_at >= since)
-    wanted = select(schema.tenant_tasks).where(_tasks.id > after_id, lately).order_by(_tasks.id).limit(limit)
-    return _made(tx, tx.core(wanted), checkpoints=True)
+def tasks_after(tx: Tx, after: ShownAfter, since: int, limit: int) -> tuple[list[TenantTask], ShownAfter | None]:
+    """Each kind by an index of its own, so that what ended long ago is not looked at."""
+    if after.ended_at is None:
+        rows = _active_after(tx, after.task_id, limit)
+        following = ShownAfter(rows[-1].id) if len(rows) == limit else ShownAfter(ended_at=since)
+        return _made(tx, rows, checkpoints=True), following
+    later = (_tasks.ended_at > after.ended_at) | (_tasks.id > after.task_id)
+    wanted = select(schema.tenant_tasks).where(_tasks.ended_at >= max(since, after.ended_at), later)
+    rows = tx.core(wanted.order_by(_tasks.ended_at, _tasks.id).limit(limit))
+    last = ShownAfter(rows[-1].id, rows[-1].ended_at) if len(rows) == limit else None
+    return _made(tx, rows, checkpoints=True), last
+
+
+def _active_after(tx: Tx, after_id: int, limit: int) -> list[Row[Any]]:
+    found: list[Row[Any]] = []
+    for status in sorted(TASK_ACTIVE):
+        wanted = select(schema.tenant_tasks).where(_tasks.status == status, _tasks.id > after_id)
+        found += tx.core(wanted.order_by(_tasks.id).limit(limit))
+    return sorted(found, key=lambda row: int(row.id))[:limit]
 
 
 def plan_ids_after(tx: Tx, after_id: int, since: int, limit: int) -> list[int]:

@@ -60,6 +60,11 @@ def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: s
     return Statement(lambda dialect, source: dialect.update_joined(table, assignments, source), rows)
 
 
+def update_by(on: str, table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:
+    """As `update_by_id`, of a table with another key: `on` compares it."""
+    return Statement(lambda dialect, source: dialect.update_joined(table, assignments, source, on), rows)
+
+
 LATER = "CASE WHEN t.updated_at < :at THEN :at ELSE t.updated_at + 1 END"
 """For an `updated_at` that others compare: it grows with every change, also when the clock goes back."""
 

@@ -379,7 +379,7 @@ tenant_tasks = _table(
     Index("ix_tenant_tasks_plan", "plan_id", "status", "wave", "position"),
     Index("ix_tenant_tasks_position", "plan_id", "position"),
     Index("ix_tenant_tasks_status", "status", "id"),
-    Index("ix_tenant_tasks_updated_at", "updated_at", "id"),
+    _sparse("ix_tenant_tasks_ended_at", "ended_at", "id", by="ended_at"),
     _sparse("ix_tenant_tasks_told_at", "told_at", "id", by="told_at"),
 )
 

@@ -444,8 +444,10 @@ class SqlStore:
     async def plans_to_show(self, plan_ids: Sequence[int]) -> Sequence[p.ShownPlan]:
         return await self._read(lambda tx: plans.shown_plans(tx, plan_ids))
 
-    async def all_tasks_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[TenantTask]:
-        return await self._read(lambda tx: plans.tasks_after(tx, after_id, to_micros(since), limit))
+    async def all_tasks_to_show(
+        self, after: p.ShownAfter, since: datetime, limit: int
+    ) -> tuple[Sequence[TenantTask], p.ShownAfter | None]:
+        return await self._read(lambda tx: plans.tasks_after(tx, after, to_micros(since), limit))
 
     async def all_plans_to_show(self, after_id: int, since: datetime, limit: int) -> Sequence[p.ShownPlan]:
         def question(tx: Tx) -> list[p.ShownPlan]:

@@ -1,7 +1,7 @@
 """Tenants' tasks and their checkpoints as document 004 writes them."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ksana.api.contracts.jobchain.nodes_showing import state_shown
@@ -10,7 +10,6 @@ from ksana.api.services import Services
 from ksana.api.times import rfc3339, rfc3339_or_none
 from ksana.domain.plan import TaskStatus, TenantTask
 from ksana.domain.workflow_run import NodeRun
-from ksana.engine.plans.showing import Shelf
 from ksana.store.plan_requests import TaskStages
 
 UNDER_WAY = frozenset({TaskStatus.RUNNING, TaskStatus.PAUSED, TaskStatus.FAILED})
@@ -21,13 +20,12 @@ _NOT_BEGUN = {"status": "PENDING", "attempts": 0, "output": None, "error": None,
 class TaskShowing:
     """How tasks look at a moment: a checkpoint may have run out by then."""
 
-    shelf: Shelf
+    checkpoint_life: timedelta
     now: datetime
 
     @classmethod
     def by(cls, services: Services) -> "TaskShowing":
-        ttl = services.settings.executor.persistence.ttl
-        return cls(Shelf(ttl.checkpoint, ttl.projection), services.clock.now())
+        return cls(services.settings.executor.persistence.ttl.checkpoint, services.clock.now())
 
     def summary(self, task: TenantTask) -> dict[str, Any]:
         done, names = task.last_completed + 1, task.stage_names
@@ -71,7 +69,7 @@ class TaskShowing:
         saved = task.checkpoint
         if saved is None or not self._kept(task):
             return None
-        ends = saved.saved_at + self.shelf.checkpoint if task.status is TaskStatus.FAILED else None
+        ends = saved.saved_at + self.checkpoint_life if task.status is TaskStatus.FAILED else None
         return {
             "taskId": task.key,
             "tenantId": task.tenant_id,
@@ -85,7 +83,7 @@ class TaskShowing:
         }
 
     def _kept(self, task: TenantTask) -> bool:
-        return self.shelf.checkpoint_of(task, self.now) is not None
+        return task.checkpoint_at(self.now, self.checkpoint_life) is not None
 
 
 def _stage(index: int, name: str, node: NodeRun | None) -> dict[str, Any]:

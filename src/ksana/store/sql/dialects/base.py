@@ -43,10 +43,10 @@ class Dialect(ABC):
     def rows_table(self, columns: RowColumns) -> str:
         """A table expression named `r` over the JSON array of arrays in `:rows`."""
 
-    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str) -> str:
-        """UPDATE of `table` (as `t`) from the rows `r` with the same id."""
+    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str, on: str = "t.id = r.id") -> str:
+        """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
-        return f"UPDATE {table} AS t SET {changes} FROM {rows} WHERE t.id = r.id"
+        return f"UPDATE {table} AS t SET {changes} FROM {rows} WHERE {on}"
 
     @abstractmethod
     def insert_with_ids(

@@ -70,10 +70,10 @@ class MysqlDialect(ServerDialect):
         fields = ", ".join(f"{name} {_TYPES[kind]} PATH '$[{i}]'" for i, (name, kind) in enumerate(columns))
         return f"JSON_TABLE(:rows, '$[*]' COLUMNS ({fields})) AS r"
 
-    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str) -> str:
+    def update_joined(self, table: str, assignments: Mapping[str, str], rows: str, on: str = "t.id = r.id") -> str:
         # UPDATE has no FROM here; and later assignments see what earlier ones set, so none reads a column another sets.
         changes = ", ".join(f"t.{column} = {value}" for column, value in assignments.items())
-        return f"UPDATE {rows} STRAIGHT_JOIN {table} AS t {self.marks['by_id']} ON t.id = r.id SET {changes}"
+        return f"UPDATE {rows} STRAIGHT_JOIN {table} AS t {self.marks['by_id']} ON {on} SET {changes}"
 
     def insert_with_ids(
         self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int

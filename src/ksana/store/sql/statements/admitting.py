@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, or_, select
 
 from ksana.domain.clock import from_micros, to_micros
-from ksana.domain.errors import KsanaError, RunTerminal
+from ksana.domain.errors import KsanaError, RunNotRunning
 from ksana.domain.events import SYSTEM, EventType
 from ksana.domain.execution import Trigger
 from ksana.domain.ids import new_key
@@ -52,6 +52,8 @@ _TRY_ANEW = Statement(
 _tasks, _tenants = schema.tenant_tasks.c, schema.tenants.c
 _ENDED = {PlanStatus.COMPLETED: EventType.PLAN_COMPLETED, PlanStatus.FAILED: EventType.PLAN_FAILED}
 MOST_AT_ONCE = 500
+PORTIONS = 10
+"""How often one transaction looks for more who wait; the rest is for the next."""
 LOCK_LOST = "lock_lost"
 BUSY = "tenant_busy"
 HELD_OUTSIDE = "lock_held_outside"
@@ -132,7 +134,7 @@ def _in_order(
 
 def _mark_waiting(tx: Tx, plan: Plan, decision: Admit, at: int) -> None:
     """CREATED → WAITING_FOR_LOCK for those whose turn it would be, if another task did not have their tenant."""
-    while True:
+    for _ in range(PORTIONS):
         found = _in_order(tx, plan, decision, TaskStatus.CREATED)
         taken = [row.id for row in found if row.taken_by not in {None, row.id}]
         if not taken:
@@ -225,7 +227,7 @@ def _begin(tx: Tx, plan: PlanNow, begun: list[tuple[TaskNow, int]], at: int) -> 
     anew = [(task, fence) for task, fence in begun if not _reopened(tx, task, fence, at)]
     news = [starting.Beginning(_run(plan.now, snapshot, task, at), task=_of_task(task, fence)) for task, fence in anew]
     for (task, _), run_id in zip(anew, starting.create(tx, news), strict=True):
-        task.run_id, task.generation = run_id, task.generation + 1
+        task.run_id, task.generation, task.changed = run_id, task.generation + 1, True
 
 
 def _reopened(tx: Tx, task: TaskNow, fence: int, at: int) -> bool:
@@ -240,7 +242,7 @@ def _reopened(tx: Tx, task: TaskNow, fence: int, at: int) -> bool:
     try:
         rewriting.reopen(tx, run, Reopen(run.id, from_micros(at), stopped=True))
         tx.run(_TRY_ANEW, run_id=run.id)
-    except RunTerminal:
+    except RunNotRunning:
         task.last_completed = -1
         return False
     return True
@@ -288,7 +290,7 @@ def _lose(tx: Tx, loss: Loss) -> tuple[int, ...]:
         return ()
     (tenant,) = tx.query(LOCK_TENANTS, [(task.row.tenant_id,)])
     tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id, fence=tenant.fence + 1)
-    task.wish, task.changed = Wish.LOCK_LOST, True
+    task.wish, task.changed = task.wish or Wish.LOCK_LOST, True  # who was to pause, pauses now
     tenant_tasks.write(tx, [task], at)
     run = runs.lock(tx, [task.run_id])[task.run_id]
     return tuple(stopping.stop(tx, run, SYSTEM, at, LOCK_LOST, force=True))

@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import orjson
 
-from ksana.domain.errors import CheckpointStale, TaskRefused
+from ksana.domain.errors import CheckpointStale, InvalidInput, TaskRefused
 from ksana.domain.events import EventType
 from ksana.domain.plan import TASK_ACTIVE, TaskStatus
 from ksana.store.plan_requests import CheckpointRemoval, ContextChange
 from ksana.store.sql.statements.tenant_tasks import TaskNow, context_json
 
+MAX_CONTEXT = 1_000_000
 _MICROSECOND = timedelta(microseconds=1)
 _MAY_HAVE = TASK_ACTIVE | {TaskStatus.FAILED}
 
@@ -23,16 +24,18 @@ def change_context(task: TaskNow, wanted: ContextChange, at: int) -> bool:
         _begin_anew(task)
     before = orjson.loads(task.context) if task.context else {}
     task.context = context_json({**before, **wanted.context})
+    if len(task.context or "") > MAX_CONTEXT:
+        raise InvalidInput("contextData", f"is larger than {MAX_CONTEXT} characters in all")
     task.save_checkpoint(at)
     task.tell(EventType.TASK_CHECKPOINT_CHANGED)
     return True
 
 
-def remove_checkpoint(task: TaskNow, wanted: CheckpointRemoval) -> bool:
+def remove_checkpoint(task: TaskNow, wanted: CheckpointRemoval, at: int) -> bool:
     """A retry would begin from the first stage. False if there is none. CheckpointStale, TaskRefused."""
     if task.status is not TaskStatus.FAILED:
         raise TaskRefused(task.row.tenant_id, task.row.public_id, task.status, "without its checkpoint")
-    if task.checkpoint_at is None:
+    if task.checkpoint_at is None or expired(task, wanted.checkpoint_life, at):
         return False
     _refuse_stale(task, wanted.expected_version)
     _begin_anew(task)
@@ -43,7 +46,7 @@ def remove_checkpoint(task: TaskNow, wanted: CheckpointRemoval) -> bool:
 def _begin_anew(task: TaskNow) -> None:
     """Whatever its run has done: a retry would do all of it again."""
     task.forget_checkpoint()
-    task.last_completed = -1
+    task.run_id, task.last_completed = None, -1
 
 
 def expired(task: TaskNow, life: timedelta, at: int) -> bool:

@@ -41,16 +41,14 @@ from ksana.store.plan_requests import (
     TaskOrder,
 )
 from ksana.store.sql import schema
-from ksana.store.sql.rows import Statement
 from ksana.store.sql.statements import plan_rows, runs, stopping, tenant_tasks
 from ksana.store.sql.statements.checkpoints import change_context, expired, remove_checkpoint
 from ksana.store.sql.statements.journal import record_audit, why
 from ksana.store.sql.statements.plan_rows import PlanNow
 from ksana.store.sql.statements.planning import busy
-from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS, TaskNow
+from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS, TAKE_TENANTS, TaskNow
 from ksana.store.sql.tx import Tx
 
-_TAKE = Statement("UPDATE tenants SET task_id = :task_id WHERE tenant_id = :tenant_id")
 _tasks = schema.tenant_tasks.c
 _P, _T = PlanStatus, TaskStatus
 CANCELLED = "cancelled"
@@ -170,13 +168,26 @@ def _retry_failed(tx: Tx, plan: PlanNow, order: RetryFailed, at: int) -> Steered
     taken = _taken(tx, tasks) if plan.now.spec.on_busy is OnBusy.REJECT else {}
     again = [task for task in tasks if task.id not in taken]
     for task in again:
-        _again(tx, task, order, at)
+        _again(task, order, at)
     tenant_tasks.write(tx, again, at)
+    _take_tenants(tx, plan, again)
     if again:
         _reopen(plan, at)
         told = plan.now.message and f"{plan.now.message}; {len(again)} of them are tried again"
-        plan.change(EventType.PLAN_RETRIED, {"tenants": len(again)} | why(order.actor), message=told)
+        data = {"tenants": len(again)} | why(order.actor)
+        plan.change(EventType.PLAN_RETRIED, data, message=told, forgiven=_still_forgiven(plan, len(again)))
     return Steered(retried=len(again), busy=tuple(task.row.tenant_id for task in tasks if task.id in taken))
+
+
+def _still_forgiven(plan: PlanNow, retried: int) -> int:
+    """A failure that is put right was not accepted for nothing: it does not widen the budget for others."""
+    return max(0, plan.now.forgiven - retried)
+
+
+def _take_tenants(tx: Tx, plan: PlanNow, tasks: list[TaskNow]) -> None:
+    """They are their tenants' tasks again; those that wait for tenants are when they begin."""
+    if tasks and plan.now.spec.on_busy is OnBusy.REJECT:
+        tx.run(TAKE_TENANTS, sorted((task.row.tenant_id, task.id) for task in tasks))
 
 
 def _reopen(plan: PlanNow, at: int) -> None:
@@ -259,8 +270,12 @@ def _retry_task(tx: Tx, plan: PlanNow, task: TaskNow, order: RetryTask, at: int)
     taken = _taken(tx, [task])
     if taken and plan.now.spec.on_busy is OnBusy.REJECT:
         raise busy(tx, list(taken.values()))
-    _again(tx, task, order, at)
+    failed = task.status is _T.FAILED
+    _again(task, order, at)
+    _take_tenants(tx, plan, [task])
     _reopen(plan, at)
+    if failed and plan.now.forgiven:
+        plan.change(EventType.PLAN_RETRIED, {"tenants": 1} | why(order.actor), forgiven=_still_forgiven(plan, 1))
 
 
 def _taken(tx: Tx, tasks: Iterable[TaskNow]) -> dict[int, int]:
@@ -272,17 +287,15 @@ def _taken(tx: Tx, tasks: Iterable[TaskNow]) -> dict[int, int]:
     }
 
 
-def _again(tx: Tx, task: TaskNow, order: RetryTask | RetryFailed, at: int) -> None:
-    """FAILED, CANCELLED → CREATED; it is its tenant's task again, unless another is."""
+def _again(task: TaskNow, order: RetryTask | RetryFailed, at: int) -> None:
+    """FAILED, CANCELLED → CREATED."""
     if not order.from_checkpoint or expired(task, order.checkpoint_life, at):
         task.forget_checkpoint()
-    if task.checkpoint_at is None or task.last_completed < 0:
+    if task.checkpoint_at is None:
         task.run_id, task.last_completed = None, -1
     task.asked_for, task.error, task.reason = True, None, None
     told = {"from_stage": task.last_completed + 1} | why(order.actor)
     task.move(_T.CREATED, at, told, EventType.TASK_RETRIED)
-    if not _taken(tx, [task]):
-        tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id)
 
 
 def _cancel_task(tx: Tx, task: TaskNow, actor: Actor, at: int) -> list[int]:
@@ -293,7 +306,7 @@ def _cancel_task(tx: Tx, task: TaskNow, actor: Actor, at: int) -> list[int]:
         task.reason = actor.reason or CANCELLED
         task.move(_T.CANCELLED, at, why(actor))
         return []
-    task.wish, task.changed = Wish.CANCEL, True
+    task.wish, task.reason, task.changed = Wish.CANCEL, actor.reason or CANCELLED, True
     tenant_tasks.write(tx, [task], at)
     run = runs.lock(tx, [task.run_id])[task.run_id]
     reason = CANCELLED if actor.reason in OWN_REASONS else actor.reason or CANCELLED
@@ -334,7 +347,9 @@ def _changed(tx: Tx, wanted: ContextChange | CheckpointRemoval) -> bool | KsanaE
     if not tasks:
         return NotFound("task", wanted.task_id)
     (task,), at = tasks, to_micros(wanted.at)
-    done = change_context(task, wanted, at) if isinstance(wanted, ContextChange) else remove_checkpoint(task, wanted)
+    done = (
+        change_context(task, wanted, at) if isinstance(wanted, ContextChange) else remove_checkpoint(task, wanted, at)
+    )
     if done:
         record_audit(tx, at, wanted.actor, "task.checkpoint", f"task/{task.id}", None)
     tenant_tasks.write(tx, [task], at)

@@ -16,7 +16,7 @@ from ksana.store.sql.codec_plans import plan_spec_json
 from ksana.store.sql.rows import Statement, columns, insert_rows, to_json
 from ksana.store.sql.statements import outbox, plan_rows, snapshots
 from ksana.store.sql.statements.journal import fitting, record_change, record_events
-from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS
+from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS, TAKE_TENANTS
 from ksana.store.sql.tx import Tx
 
 _PLAN = columns(
@@ -51,7 +51,6 @@ _TASK = columns(
     updated_at="int",
 )
 _NEW_TENANTS = insert_rows("tenants", columns(tenant_id="text", task_id="int", fence="int"))
-_TAKE_TENANTS = Statement("UPDATE tenants SET task_id = :task_id WHERE tenant_id = :tenant_id AND task_id IS NULL")
 _TAKEN = Statement(
     "SELECT t.id, t.public_id, t.tenant_id, p.public_id AS plan_key FROM {rows} {join} tenant_tasks t {by_id}"
     " ON t.id = r.id JOIN plans p ON p.id = t.plan_id ORDER BY t.tenant_id",
@@ -127,14 +126,15 @@ def _task_rows(new: NewPlan, plan_id: int, at: int) -> list[tuple[Any, ...]]:
 
 
 def _take_tenants(tx: Tx, new: NewPlan, task_ids: list[int], known: dict[str, int | None]) -> None:
-    """Each tenant that is free has its task now; the others have it when their turn comes."""
+    """Each tenant has its task from now on. A plan that waits for tenants takes one only when it begins it: two of them, each
+    with a tenant that the other wants first, would wait for ever."""
+    at_once = new.spec.on_busy is OnBusy.REJECT
     theirs = {tenant.id: task_id for task_id, (_, tenant) in zip(task_ids, new.tenants, strict=True)}
     unknown = sorted(theirs.keys() - known.keys())
     if unknown:
-        tx.run(_NEW_TENANTS, [(tenant_id, theirs[tenant_id], 0) for tenant_id in unknown])
-    for tenant_id, task_id in sorted(known.items()):
-        if task_id is None:
-            tx.run(_TAKE_TENANTS, tenant_id=tenant_id, task_id=theirs[tenant_id])
+        tx.run(_NEW_TENANTS, [(each, theirs[each] if at_once else None, 0) for each in unknown])
+    if at_once and known:
+        tx.run(TAKE_TENANTS, [(each, theirs[each]) for each in sorted(known)])
 
 
 def _tell(tx: Tx, new: NewPlan, plan_id: int, task_ids: list[int], at: int) -> None:

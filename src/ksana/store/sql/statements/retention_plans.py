@@ -1,8 +1,8 @@
 """Retention of plans: one goes with its tasks, a portion of them at a time; its runs follow as others do."""
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from ksana.domain.plan import PLAN_ENDED
+from ksana.domain.plan import PLAN_ENDED, PlanStatus
 from ksana.store.sql import schema
 from ksana.store.sql.statements.removing import remove
 from ksana.store.sql.tx import Tx
@@ -19,6 +19,8 @@ def remove_plans(tx: Tx, before: int, limit: int) -> bool:
     for plan_id in ids:
         if not _still_aged(tx, plan_id, before):
             continue  # somebody has just had it go on
+        # From now on nobody can have it go on: some of its tasks may be gone by then.
+        tx.core_run(update(schema.plans).where(_plans.id == plan_id).values(status=PlanStatus.CANCELLED.value))
         of_plan = select(_tasks.id).where(_tasks.plan_id == plan_id).limit(left)
         tasks = [row.id for row in tx.core(of_plan)]
         if tasks:

@@ -13,7 +13,8 @@ from sqlalchemy import Row
 from ksana.domain.events import EventType
 from ksana.domain.plan import TASK_ENDED, TaskMove, TaskStatus, Wish
 from ksana.domain.states import RUN_TERMINAL, SUCCEEDED, ExecutionStatus, RunStatus
-from ksana.store.sql.rows import LATER, Statement, brief, columns, to_json, update_by_id
+from ksana.domain.workflow_run import AT_BOUNDARY
+from ksana.store.sql.rows import LATER, Statement, brief, columns, to_json, update_by, update_by_id
 from ksana.store.sql.statements import outbox
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
@@ -62,9 +63,9 @@ LOCK_TENANTS = Statement(
     " ORDER BY t.tenant_id {for_update}",
     _TENANT,
 )
-_FREE_TENANTS = Statement(
-    "UPDATE tenants SET task_id = NULL WHERE tenant_id = :tenant_id AND task_id = :task_id",
-)
+_HELD = columns(tenant_id="key", task_id="int")
+_FREE_TENANTS = update_by("t.tenant_id = r.tenant_id AND t.task_id = r.task_id", "tenants", _HELD, task_id="NULL")
+TAKE_TENANTS = update_by("t.tenant_id = r.tenant_id", "tenants", _HELD, task_id="r.task_id")
 _TOKENS = Statement(
     "SELECT t.tenant_id, t.fence FROM {rows} {join} tenants t ON t.tenant_id = r.tenant_id ORDER BY t.tenant_id",
     _TENANT,
@@ -128,6 +129,8 @@ class TaskNow:
             self.wish = None
         if target in {TaskStatus.COMPLETED, TaskStatus.CANCELLED}:
             self.forget_checkpoint()
+        elif target is TaskStatus.FAILED and self.checkpoint_at is not None:
+            self.save_checkpoint(at)  # it lives from now on
         self.tell(event or _TOLD[target], data)
 
     def save_checkpoint(self, at: int) -> None:
@@ -176,9 +179,10 @@ def write(tx: Tx, tasks: Iterable[TaskNow], at: int) -> None:
     tx.run(_WRITE, [_row(task) for task in changed], at=at)
     record_events(tx, at, [_happening(task, event, data) for task in changed for event, data in task.told])
     outbox.add(tx, at, [(event, task.row.plan_id, task.id) for task in changed for event, _ in task.told])
-    for task in sorted(changed, key=lambda task: str(task.row.tenant_id)):
-        if task.has_ended:
-            tx.run(_FREE_TENANTS, tenant_id=task.row.tenant_id, task_id=task.id)
+    ended = sorted((task.row.tenant_id, task.id) for task in changed if task.has_ended)
+    if ended:
+        tx.run(_FREE_TENANTS, ended)
+    for task in changed:
         task.changed, task.told = False, []
 
 
@@ -247,18 +251,21 @@ def _count_stages(task: TaskNow, run: "RunNow", passed: int, at: int) -> None:
 
 
 def _end(task: TaskNow, run: "RunNow", at: int) -> None:
-    wish, task.reason = task.wish, None
+    wish, said, task.reason = task.wish, task.reason, None
     task.error = None if run.error is None else run.error.replace("node ", "stage ", 1)
     if run.status is RunStatus.SUCCESS:
         task.move(TaskStatus.COMPLETED, at)
     elif run.status is RunStatus.FAILED:
         task.move(TaskStatus.FAILED, at, {"error": task.error})
     elif run.status is RunStatus.CLOSED or wish is Wish.CANCEL:
-        task.reason = run.reason
-        task.move(TaskStatus.CANCELLED, at)
+        task.reason = said or run.reason
+        task.move(TaskStatus.CANCELLED, at, {"reason": task.reason})
     elif wish is Wish.LOCK_LOST:
         task.reason = Wish.LOCK_LOST
         task.move(TaskStatus.WAITING_FOR_LOCK, at)
+    elif wish is None and run.reason != AT_BOUNDARY:
+        task.error = task.error or f"a stage was stopped: {run.reason or 'by hand'}"
+        task.move(TaskStatus.FAILED, at, {"error": task.error})
     elif wish is None:
         # It was asked to pause, and to go on before it had.
         task.asked_for = True

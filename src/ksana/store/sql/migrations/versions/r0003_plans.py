@@ -90,7 +90,7 @@ def _tenant_tasks() -> None:
     create_index("ix_tenant_tasks_plan", "tenant_tasks", "plan_id", "status", "wave", "position")
     create_index("ix_tenant_tasks_position", "tenant_tasks", "plan_id", "position")
     create_index("ix_tenant_tasks_status", "tenant_tasks", "status", "id")
-    create_index("ix_tenant_tasks_updated_at", "tenant_tasks", "updated_at", "id")
+    create_index("ix_tenant_tasks_ended_at", "tenant_tasks", "ended_at", "id", sparse_by="ended_at")
     create_index("ix_tenant_tasks_told_at", "tenant_tasks", "told_at", "id", sparse_by="told_at")
     create_table(
         "tenants",
