@@ -10,10 +10,10 @@ from ksana.domain.execution import Claim
 from ksana.store.jsonfile import json_path
 from ksana.store.requests import NewJob
 from ksana.store.sql.store import SqlStore
-from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
 from tests.contract.store.test_jsonfile import MINUTE, opened, said, version_of
-from tests.contract.store.world import World, http_spec
+from tests.contract.store.world import ANNA, World, http_spec
+from tests.unit.engine.simulation import Simulation
 
 pytestmark = pytest.mark.parametrize("back_end", ["json"], indirect=True)
 
@@ -61,13 +61,10 @@ async def test_what_is_asked_for_at_once_is_one_write(
 
 
 async def test_what_the_file_has_no_place_for_is_refused(file: Path, store: SqlStore, clock: FakeClock) -> None:
-    def plan(tx: Tx, payloads: list[str]) -> list[int | KsanaError]:
-        columns = "public_id, name, status, spec, max_concurrency, version, created_at, updated_at"
-        tx.connection.exec_driver_sql(f"INSERT INTO plans ({columns}) VALUES ('p', 'p', 'x', '{{}}', 1, 1, 1, 1)")
-        return [1 for _ in payloads]
-
+    plans = Simulation(store, clock).plans
+    document = {"name": "p", "stages": [{"name": "a", "type": "wait"}], "tenants": ["t"]}
     with pytest.raises(StoreError, match="no plans: use another database"):
-        await store.writer.submit(plan, "x")
+        await plans.create(document, ANNA)
     await World(store, clock).job()
 
 

@@ -135,8 +135,12 @@ class _Current:
 
     services: Services
     health: Health
+    settings = Settings()
+    """What the routes are made from, also where no test has services."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "services":
+            raise AttributeError(name)
         return getattr(self.services, name)
 
 

@@ -27,7 +27,7 @@ async def test_a_checkpoint_says_from_where_a_task_would_go_on(desk: PlanDesk) -
         "taskId": task["taskId"],
         "tenantId": "a",
         "planId": "p",
-        "version": 1,
+        "version": 2,  # one for the stage, one for the failure
         "lastCompletedStageIndex": 0,
         "completedStages": ["prepare"],
         "contextData": {},
@@ -60,12 +60,12 @@ async def test_the_checkpoint_of_a_task_that_goes_on_does_not(desk: PlanDesk) ->
 async def test_keys_are_put_into_the_context(desk: PlanDesk) -> None:
     await failed(desk)
     desk.clock.advance(timedelta(minutes=1))
-    first = body(await put(desk, contextData={"rows": 3, "at": "x"}, version=1))
-    assert (first["version"], first["contextData"]) == (2, {"rows": 3, "at": "x"})
+    first = body(await put(desk, contextData={"rows": 3, "at": "x"}, version=2))
+    assert (first["version"], first["contextData"]) == (3, {"rows": 3, "at": "x"})
     assert (first["savedAt"], first["expiresAt"]) == ("2026-01-01T00:01:00Z", "2026-01-08T00:01:00Z")
     assert set(first) == set(await desk.checkpoint())
     second = body(await put(desk, contextData={"at": "y"}))
-    assert (second["version"], second["contextData"]) == (3, {"rows": 3, "at": "y"})
+    assert (second["version"], second["contextData"]) == (4, {"rows": 3, "at": "y"})
     assert await desk.checkpoint() == second
 
 
@@ -78,16 +78,16 @@ async def test_a_task_that_has_not_begun_may_be_given_one(desk: PlanDesk) -> Non
 
 async def test_a_checkpoint_that_was_saved_since_is_not_changed(desk: PlanDesk) -> None:
     task = await failed(desk)
-    versions = {"taskId": task["taskId"], "expected": 7, "actual": 1}
+    versions = {"taskId": task["taskId"], "expected": 7, "actual": 2}
     assert told(await put(desk, contextData={}, version=7)) == (409, "CHECKPOINT_CONFLICT", versions)
     answer = await desk.api.delete(CHECKPOINT, params={"version": 7})
     assert told(answer) == (409, "CHECKPOINT_CONFLICT", versions)
-    assert (await desk.checkpoint())["version"] == 1
+    assert (await desk.checkpoint())["version"] == 2
 
 
 async def test_a_checkpoint_is_removed_once(desk: PlanDesk) -> None:
     await failed(desk)
-    answer = await desk.api.delete(CHECKPOINT, params={"version": 1, "planId": "p"})
+    answer = await desk.api.delete(CHECKPOINT, params={"version": 2, "planId": "p"})
     assert (answer.status_code, answer.content) == (204, b"")
     assert told(await desk.api.get(CHECKPOINT))[:2] == (404, "CHECKPOINT_NOT_FOUND")
     assert told(await desk.api.delete(CHECKPOINT)) == (404, "CHECKPOINT_NOT_FOUND", {"tenantId": "a"})

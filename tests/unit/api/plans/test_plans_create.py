@@ -187,7 +187,9 @@ async def test_a_plan_may_wait_for_a_tenant(desk: PlanDesk) -> None:
 
 
 async def test_plans_may_be_as_large_as_workflows(desk: PlanDesk) -> None:
-    padded = a_plan("a", params={"x": "x" * (MAX_BODY + 1)})
+    padded = a_plan(
+        *({"tenantId": f"t{number}", "params": {"x": "x" * 700_000}} for number in range(1 + MAX_BODY // 700_000))
+    )
     assert (await desk.api.post(PLANS, json=padded)).status_code == 201
     answer = await desk.api.post(PLANS, content=b" " * (MAX_DEFINITION + 1))
     assert told(answer)[:2] == (413, "BODY_TOO_LARGE")
