@@ -160,7 +160,7 @@ def _admit(tx: Tx, wanted: Admission) -> tuple[int, ...]:
     if plan is None:
         return ()
     decision = decide(plan.now, plan_rows.tallies(tx, plan.now))
-    tasks = _lock_with_runs(tx, (*wanted.admitted, *wanted.refused))
+    tasks = plan_rows.lock_tasks(tx, (*wanted.admitted, *wanted.refused))
     _put_off(tx, [tasks[each] for each in wanted.refused if each in tasks], wanted, at)
     if not isinstance(decision, Admit):
         return ()
@@ -170,15 +170,6 @@ def _admit(tx: Tx, wanted: Admission) -> tuple[int, ...]:
     _begin(tx, plan, begun, at)
     tenant_tasks.write(tx, [task for task, _ in begun], at)
     return tuple(task.id for task, _ in begun)
-
-
-def _lock_with_runs(tx: Tx, task_ids: Sequence[int]) -> dict[int, TaskNow]:
-    """These tasks, with the runs that they had before them."""
-    if not task_ids:
-        return {}
-    known = tx.core(select(_tasks.run_id).where(_tasks.id.in_(sorted(set(task_ids)))))
-    runs.lock(tx, [row.run_id for row in known])
-    return tenant_tasks.lock(tx, task_ids)
 
 
 def _put_off(tx: Tx, tasks: list[TaskNow], wanted: Admission, at: int) -> None:
@@ -285,7 +276,7 @@ def _lose(tx: Tx, loss: Loss) -> tuple[int, ...]:
     """RUNNING → WAITING_FOR_LOCK: somebody else has the tenant's lock. Whatever its run still does counts no more. The
     executions that are to be broken off."""
     at = to_micros(loss.at)
-    task = _lock_with_runs(tx, [loss.task_id]).get(loss.task_id)
+    task = plan_rows.lock_tasks(tx, [loss.task_id]).get(loss.task_id)
     if task is None or task.status is not TaskStatus.RUNNING or task.run_id is None:
         return ()
     (tenant,) = tx.query(LOCK_TENANTS, [(task.row.tenant_id,)])

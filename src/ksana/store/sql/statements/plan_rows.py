@@ -1,6 +1,6 @@
 """Plans as a transaction sees them: locked before any of their runs and tasks, changed in memory, written once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from ksana.domain.plan import PLAN_ENDED, Pause, Plan, PlanMove, PlanStatus, Tas
 from ksana.store.sql import schema
 from ksana.store.sql.codec_plans import plan as plan_of
 from ksana.store.sql.rows import LATER, Statement, brief, columns, update_by_id
-from ksana.store.sql.statements import outbox
+from ksana.store.sql.statements import outbox, runs, tenant_tasks
 from ksana.store.sql.statements.journal import fitting, record_events
+from ksana.store.sql.statements.tenant_tasks import TaskNow
 from ksana.store.sql.tx import Tx
 
 _PLAN = columns(
@@ -90,6 +91,15 @@ class PlanNow:
 def lock(tx: Tx, plan_id: int) -> PlanNow | None:
     found = tx.core(select(schema.plans).where(_plans.id == plan_id).with_for_update())
     return PlanNow(found[0], plan_of(found[0])) if found else None
+
+
+def lock_tasks(tx: Tx, task_ids: Sequence[int]) -> dict[int, TaskNow]:
+    """These tasks, locked in order, the runs that they are before them."""
+    if not task_ids:
+        return {}
+    known = tx.core(select(_tasks.run_id).where(_tasks.id.in_(sorted(set(task_ids))), _tasks.run_id.is_not(None)))
+    runs.lock(tx, [row.run_id for row in known])
+    return tenant_tasks.lock(tx, task_ids)
 
 
 def write(tx: Tx, plan: PlanNow, at: int) -> None:

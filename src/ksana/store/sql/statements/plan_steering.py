@@ -323,12 +323,7 @@ def _ids(tx: Tx, plan_id: int, states: Iterable[TaskStatus]) -> list[int]:
 
 
 def _locked(tx: Tx, task_ids: list[int]) -> list[TaskNow]:
-    """These tasks, the runs that they are before them; in order."""
-    if not task_ids:
-        return []
-    known = tx.core(select(_tasks.run_id).where(_tasks.id.in_(sorted(task_ids)), _tasks.run_id.is_not(None)))
-    runs.lock(tx, [row.run_id for row in known])
-    return list(tenant_tasks.lock(tx, task_ids).values())
+    return list(plan_rows.lock_tasks(tx, task_ids).values())
 
 
 # Checkpoints ------------------------------------------------------------------------------------------------------------
