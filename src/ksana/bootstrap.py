@@ -154,9 +154,8 @@ class Instance:
         try:
             self.measures.refresh(await self.store.figures())
             figures = await self.store.plan_figures()
-            self.measures.refresh_plans(
-                figures, self.engine.keeper.findings, self.outside.trouble is None, self.clock.now()
-            )
+            up = self.outside.trouble is None
+            self.measures.plans.refresh(figures, self.engine.keeper.findings, self.clock.now(), up=up)
         except KsanaError as error:
             log().warning("figures not counted", action="metrics.stale", err=error.message)
 

@@ -35,7 +35,7 @@ def shown() -> dict[str, list[dict[str, str]]]:
     metrics = Metrics()
     measures = Measures(metrics.registry, MeasureOptions())
     measures.refresh(Figures(jobs_enabled=0, jobs_disabled=0, active={}))
-    measures.refresh_plans(PlanFigures({}, {}, None), Findings(), True, datetime(2026, 1, 5, tzinfo=UTC))
+    measures.plans.refresh(PlanFigures({}, {}, None), Findings(), datetime(2026, 1, 5, tzinfo=UTC), up=True)
     found: dict[str, list[dict[str, str]]] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))

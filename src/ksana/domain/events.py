@@ -65,6 +65,7 @@ class EventType(StrEnum):
     TASK_COMPLETED = "task.completed"
     TASK_FAILED = "task.failed"
     TASK_CANCELLED = "task.cancelled"
+    TASK_CHANGED = "task.changed"
     TASK_CHECKPOINT_CHANGED = "task.checkpoint_changed"
     INSTANCE_JOINED = "instance.joined"
     INSTANCE_LEFT = "instance.left"

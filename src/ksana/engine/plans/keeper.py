@@ -2,7 +2,7 @@
 behind goes. Redis may be away, frozen, flushed or tampered with: the store has everything, and this brings it back.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
 from ksana.domain.errors import RuntimeUnavailable
@@ -12,13 +12,22 @@ from ksana.engine.plans.findings import Findings
 from ksana.engine.plans.locks import Locks
 from ksana.engine.plans.outside import SHARED, Outside
 from ksana.engine.plans.projector import Turn
-from ksana.engine.plans.showing import WITHOUT_LOCK, Shelf, not_as_shown, plans_not_shown, show_anew, shown_plan
+from ksana.engine.plans.showing import (
+    WITHOUT_LOCK,
+    Shelf,
+    not_as_shown,
+    plans_not_shown,
+    show_anew,
+    show_tasks,
+    shown_plan,
+)
 from ksana.engine.signals import Signals
 from ksana.runtime.base import RuntimeState
 from ksana.store.base import Store
 from ksana.store.plan_requests import ShownAfter
 from ksana.telemetry import log
 
+Show = Callable[[RuntimeState, Sequence[TenantTask], Shelf, datetime], Awaitable[None]]
 AT_ONCE = 200
 COMPARED_AT_ONCE = 50
 PLANS_AT_ONCE = 10
@@ -83,7 +92,7 @@ class Keeper:
 
     async def _make_anew(self, state: RuntimeState, now: datetime) -> None:
         """Everything that is to be seen, whatever is there. RuntimeUnavailable."""
-        shown = await self._show_all(state, now, lambda _: True)
+        shown = await self._show_all(state, now, show_tasks, lambda _: True)
         after, since = 0, now - self._shelf.projection
         while plans := await self._store.all_plans_to_show(after, since, PLANS_AT_ONCE):
             await state.plans.save([shown_plan(each) for each in plans])
@@ -95,15 +104,19 @@ class Keeper:
     async def _renew(self, state: RuntimeState, now: datetime) -> None:
         """What has not changed for long, of tasks that have not ended, is shown for another lifetime."""
         self._renew_shown_at = now + RENEW_SHOWN
-        await self._show_all(state, now, lambda task: task.ended_at is None and now - task.updated_at > RENEW_SHOWN)
+        await self._show_all(
+            state, now, show_anew, lambda task: task.ended_at is None and now - task.updated_at > RENEW_SHOWN
+        )
 
-    async def _show_all(self, state: RuntimeState, now: datetime, wanted: Callable[[TenantTask], bool]) -> int:
+    async def _show_all(
+        self, state: RuntimeState, now: datetime, show: Show, wanted: Callable[[TenantTask], bool]
+    ) -> int:
         cursor: ShownAfter | None = ShownAfter()
         shown = 0
         while cursor is not None:
             tasks, cursor = await self._store.all_tasks_to_show(cursor, now - self._shelf.projection, AT_ONCE)
             chosen = [task for task in tasks if wanted(task)]
-            await show_anew(state, chosen, self._shelf, now)
+            await show(state, chosen, self._shelf, now)
             shown += len(chosen)
         return shown
 

@@ -24,7 +24,6 @@ class Outside:
         """Why the standby is used."""
         self.stale = chosen.name != OWN
         """Whether what is shown there may lack something, and is to be made anew."""
-        self.on_switch: Callable[[], None] = _nothing
 
     @property
     def now(self) -> RuntimeState:
@@ -57,7 +56,6 @@ class Outside:
                 err=error.message,
             )
             self.trouble, self.stale = error.message, True
-            self.on_switch()
 
     async def look(self) -> bool:
         """Whether the chosen one can be used; asks it. It is not used again before `regain`."""
@@ -75,13 +73,8 @@ class Outside:
         if self.trouble is not None:
             log().info("runtime state is shown where it should be", action="runtime.regained", store=self.chosen.name)
             self.trouble, self.stale = None, True
-            self.on_switch()
 
     async def close(self) -> None:
         await self.chosen.close()
         if self._standby is not None:
             await self._standby.close()
-
-
-def _nothing() -> None:
-    """Nobody wants to know."""

@@ -170,7 +170,8 @@ async def plans_not_shown(state: RuntimeState, plans: Sequence[ShownPlan], now: 
 
 
 async def show_anew(state: RuntimeState, tasks: Sequence[TenantTask], shelf: Shelf, now: datetime) -> None:
-    """Shows these whatever is there, and for another lifetime: a checkpoint that somebody forged would stay otherwise."""
+    """Shows these whatever is there, and for another lifetime: a checkpoint that somebody forged would stay otherwise. Only for
+    what has not changed for a while: nothing keeps an older view from replacing a newer one."""
     kept = [task.key for task in tasks if task.checkpoint_version]
     await asyncio.gather(*(state.checkpoints.remove(key) for key in kept))
     await show_tasks(state, tasks, shelf, now)

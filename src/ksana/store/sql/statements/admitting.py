@@ -35,7 +35,7 @@ from ksana.domain.states import ExecutionStatus
 from ksana.domain.workflow import Snapshot
 from ksana.store.plan_requests import Admission, Candidate, PlanStanding
 from ksana.store.sql import codec, schema
-from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.rows import Statement, columns, update_by, update_by_id
 from ksana.store.sql.statements import plan_rows, rewriting, runs, snapshots, starting, stopping, tenant_tasks
 from ksana.store.sql.statements.plan_rows import PlanNow
 from ksana.store.sql.statements.tenant_tasks import LOCK_TENANTS, TaskNow
@@ -43,7 +43,13 @@ from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import NewRun, Reopen
 
 _SET_FENCE = update_by_id("workflow_runs", columns(id="int", fence="int"), fence="r.fence")
-_TAKE = Statement("UPDATE tenants SET task_id = :task_id, fence = :fence WHERE tenant_id = :tenant_id")
+_TAKE = update_by(
+    "t.tenant_id = r.tenant_id",
+    "tenants",
+    columns(tenant_id="key", task_id="int", fence="int"),
+    task_id="r.task_id",
+    fence="r.fence",
+)
 # A task that goes on may try its stages as often as if it had just come to them.
 _TRY_ANEW = Statement(
     "UPDATE executions SET attempt = 0 WHERE workflow_run_id = :run_id"
@@ -54,7 +60,6 @@ _ENDED = {PlanStatus.COMPLETED: EventType.PLAN_COMPLETED, PlanStatus.FAILED: Eve
 MOST_AT_ONCE = 500
 PORTIONS = 10
 """How often one transaction looks for more who wait; the rest is for the next."""
-LOCK_LOST = "lock_lost"
 BUSY = "tenant_busy"
 HELD_OUTSIDE = "lock_held_outside"
 """Why a task waits: another of ours has its tenant, or somebody whom the store does not know."""
@@ -196,12 +201,13 @@ def _with_tenant(tx: Tx, tasks: list[TaskNow], at: int) -> list[tuple[TaskNow, i
     for task in tasks:
         tenant = tenants[task.row.tenant_id]
         if tenant.task_id in {None, task.id}:
-            tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id, fence=tenant.fence + 1)
             begun.append((task, tenant.fence + 1))
         elif task.status is TaskStatus.CREATED:
             task.reason = BUSY
             task.move(TaskStatus.WAITING_FOR_LOCK, at, {"reason": BUSY})
             tenant_tasks.write(tx, [task], at)
+    if begun:
+        tx.run(_TAKE, sorted((task.row.tenant_id, task.id, fence) for task, fence in begun))
     return begun
 
 
@@ -280,8 +286,8 @@ def _lose(tx: Tx, loss: Loss) -> tuple[int, ...]:
     if task is None or task.status is not TaskStatus.RUNNING or task.run_id is None:
         return ()
     (tenant,) = tx.query(LOCK_TENANTS, [(task.row.tenant_id,)])
-    tx.run(_TAKE, tenant_id=task.row.tenant_id, task_id=task.id, fence=tenant.fence + 1)
+    tx.run(_TAKE, [(task.row.tenant_id, task.id, tenant.fence + 1)])
     task.wish, task.changed = task.wish or Wish.LOCK_LOST, True  # who was to pause, pauses now
     tenant_tasks.write(tx, [task], at)
     run = runs.lock(tx, [task.run_id])[task.run_id]
-    return tuple(stopping.stop(tx, run, SYSTEM, at, LOCK_LOST, force=True))
+    return tuple(stopping.stop(tx, run, SYSTEM, at, Wish.LOCK_LOST, force=True))

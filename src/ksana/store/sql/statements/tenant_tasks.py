@@ -178,7 +178,9 @@ def write(tx: Tx, tasks: Iterable[TaskNow], at: int) -> None:
         return
     tx.run(_WRITE, [_row(task) for task in changed], at=at)
     record_events(tx, at, [_happening(task, event, data) for task in changed for event, data in task.told])
-    outbox.add(tx, at, [(event, task.row.plan_id, task.id) for task in changed for event, _ in task.told])
+    # Also what is no event: whatever changes is shown.
+    shown = [(task, event) for task in changed for event, _ in task.told or [(EventType.TASK_CHANGED, {})]]
+    outbox.add(tx, at, [(event, task.row.plan_id, task.id) for task, event in shown])
     ended = sorted((task.row.tenant_id, task.id) for task in changed if task.has_ended)
     if ended:
         tx.run(_FREE_TENANTS, ended)
