@@ -16,7 +16,7 @@ from datetime import timedelta
 import uvicorn
 import uvloop
 
-from ksana import __version__
+from ksana import __version__, failpoints
 from ksana.bootstrap import Instance, open_instance
 from ksana.domain.clock import Clock
 from ksana.domain.errors import InvalidSetting
@@ -34,6 +34,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def run(loaded: Loaded) -> None:
     """Serves until told to stop. KsanaError if it cannot begin."""
+    failpoints.arm(os.environ)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(loaded, SystemClock()))
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from ksana import __version__
+from ksana import __version__, failpoints
 from ksana.domain.durations import format_duration
 from ksana.domain.outcome import Failed, Outcome, TimedOut
 from ksana.executors.base import ExecutionContext
@@ -88,7 +88,9 @@ class HttpExecutor:
     async def _exchange_once(self, request: Outgoing, exchange: Exchange, *, follow: bool) -> str | None:
         """Sends, and reads the answer; or, if that is a redirect to be followed, leaves it unread and says where it leads."""
         exchange.sending(request)
+        failpoints.reach("send.before", ConnectionResetError)
         response = await self._client.send(request)
+        failpoints.reach("send.after", ConnectionResetError)
         try:
             exchange.answered(response.status, response.headers.items())
             location = response.headers.get("Location")

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import orjson
 
+from ksana import failpoints
+
 GRACE_SECONDS = 1.0
 """Between SIGTERM and SIGKILL. With it, an attempt ends within the runner's two seconds after its deadline."""
 PATIENCE_SECONDS = 0.5
@@ -72,6 +74,7 @@ class ProcessTree(asyncio.SubprocessProtocol):
     @classmethod
     async def start(cls, command: Command, sink: Sink) -> "ProcessTree":
         """OSError if there is no process to be had. A command that cannot be run ends with 127 or 126, as in a shell."""
+        failpoints.reach("spawn.before", OSError)
         loop = asyncio.get_running_loop()
         _, tree = await loop.subprocess_exec(
             lambda: cls(sink),
@@ -82,6 +85,7 @@ class ProcessTree(asyncio.SubprocessProtocol):
             pass_fds=command.keep,
         )
         tree.say(orjson.dumps(asdict(command)))
+        failpoints.reach("spawn.after", OSError)
         return tree
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from ksana import failpoints
 from ksana.domain.clock import Clock
 from ksana.domain.events import Actor
 from ksana.domain.execution import Execution
@@ -60,6 +61,7 @@ class RunCommands:
 
     async def report(self, message: CallbackMessage) -> CallbackAnswer:
         """The result of an asynchronous run. NotFound for an unknown token, run or pair of ids."""
+        failpoints.reach("callback.before")
         answer = await self._store.report_callback(
             CallbackReport(
                 target=ExecutionStatus.CALLBACK_SUCCESS if message.succeeded else ExecutionStatus.FAILED,
@@ -73,6 +75,7 @@ class RunCommands:
                 body=message.body,
             )
         )
+        failpoints.reach("callback.after")
         if answer.accepted:
             # A request that is still under way is let end: its target is just about to answer it.
             self._signals.work()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from ksana import failpoints
 from ksana.domain.plan import TaskStatus
 from ksana.engine.plans.outside import Outside
 from ksana.runtime.base import RuntimeState
@@ -19,7 +20,9 @@ class Locks:
     async def take(self, tenant_id: str, task_key: str) -> bool:
         """Whether it is this task's now: taken, kept, or taken from a task of ours that does not run. False: others have it.
         RuntimeUnavailable."""
-        return await self._outside.use(lambda state: self._take(state, tenant_id, task_key))
+        taken = await self._outside.use(lambda state: self._take(state, tenant_id, task_key))
+        failpoints.reach("lock.taken")
+        return taken
 
     async def _take(self, state: RuntimeState, tenant_id: str, task_key: str) -> bool:
         if await state.locks.try_acquire(tenant_id, task_key, self.life):
@@ -52,3 +55,4 @@ class Locks:
             if states.get(task.task_key) is not TaskStatus.RUNNING:
                 tenant, key = task.tenant_id, task.task_key
                 await self._outside.use(lambda state, t=tenant, k=key: state.locks.release(t, k))  # type: ignore[misc]
+                failpoints.reach("lock.released")

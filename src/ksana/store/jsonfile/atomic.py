@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from ksana import failpoints
 from ksana.domain.errors import CommitUnknown, StoreError, StoreFull, StoreUnavailable
 from ksana.store.jsonfile import paths
 
@@ -29,12 +30,14 @@ def replace(path: Path, parts: Iterable[bytes]) -> None:
     new = paths.temporary(path)
     try:
         _write(new, parts)
+        failpoints.reach("rename.before", OSError)
         new.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         raise _refused(path, error) from error
     try:
+        failpoints.reach("rename.after", OSError)
         _sync_folder(path.parent)
     except OSError as error:
         raise CommitUnknown(

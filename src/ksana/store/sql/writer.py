@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
+from ksana import failpoints
 from ksana.domain.clock import Clock, to_micros
 from ksana.domain.errors import CommitUnknown, KsanaError, StoreBusy, StoreUnavailable
 from ksana.store.sql.dialects.base import Dialect
@@ -193,7 +194,9 @@ class Writer:
             transaction.rollback()
             raise
         try:
+            failpoints.reach("commit.before", _broken)
             transaction.commit()
+            failpoints.reach("commit.after", _broken)
         except SQLAlchemyError as error:
             # Whatever state it is in, the next transaction gets a connection of its own.
             self._drop_connection()
@@ -256,6 +259,11 @@ class Writer:
             self._transact(lambda tx: tx.run(_CLOSE, writer=self._name))
         except KsanaError:
             return  # the row stays; a writer that opens the database a week later removes it
+
+
+def _broken() -> SQLAlchemyError:
+    """As if the connection were lost at COMMIT."""
+    return OperationalError("COMMIT", {}, ConnectionResetError("failpoint"), connection_invalidated=True)
 
 
 def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
