@@ -1,7 +1,7 @@
 # make run    set up and start Ksana on http://127.0.0.1:7100 with its data in ./data
 # make test   set up and prove everything this machine can prove
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check pytest bench lock clean
+.PHONY: help setup run test check pytest bench faults lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 
 help:
 	@sed -n 's/^# //p' Makefile
-	@echo "also: setup, check (format, lint, types, imports), pytest, bench, lock, clean"
+	@echo "also: setup, check (format, lint, types, imports), pytest, bench, faults, lock, clean"
 
 setup: $(READY)
 
@@ -33,6 +33,9 @@ pytest: setup
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
+
+faults: setup
+	$(BIN)/python -m tests.faults $(ARGS)
 
 lock: setup
 	sh scripts/lock

@@ -174,6 +174,7 @@ class _Forks:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for end in (self._desk, self._ended, self._woken, told, *self._telling.values()):
                 end.close()
+            os.setsid()  # what is sent to a session or a group reaches this process alone
             os.dup2(out, 1)
             os.dup2(err, 2)
             _become(*order)

@@ -1,0 +1,37 @@
+"""Several instances and many schedules on the same second."""
+
+import time
+
+from tests.faults.arena import Arena
+from tests.faults.checker import check
+from tests.faults.history import History, Schedule, Verdict
+from tests.faults.matching import Limits
+from tests.faults.operations import Wanted
+from tests.faults.scenarios import scenario
+
+LEAST_SHARE = 0.3
+WORKERS = {"KSANA_EXECUTOR_WORKER_POOL_SIZE": "32", "LOG_LEVEL": "warning"}
+
+
+def crowd(arena: Arena, number: int, cron: str, end_wall: float) -> list[Wanted]:
+    """So many schedules that all fire on the same seconds, until then."""
+    names = [f"c{each:04}" for each in range(number)]
+    return [
+        (Schedule(name, cron=cron, end_wall=end_wall, duration=1.0), {"url": arena.target.url(name)}) for name in names
+    ]
+
+
+@scenario("F22", "two instances, 1,000 schedules on the same second", env=WORKERS)
+def same_second(arena: Arena) -> tuple[History, Verdict]:
+    """Nothing twice, nothing lost, and neither instance starves."""
+    number, rounds = (1_000, 6) if arena.full else (300, 2)
+    arena.instances.start(2)
+    end = time.time() + 10 + 10 * rounds
+    arena.create(*crowd(arena, number, "*/10 * * * * *", end))
+    time.sleep(max(0.0, end - time.time()))
+    arena.settle()
+    history = arena.history()
+    verdict = check(history, Limits(idle=8.0))
+    for name, share in verdict.figures["shares"].items():
+        verdict.require(share >= LEAST_SHARE, f"{name} did only {share:.0%}")
+    return history, verdict

@@ -1,0 +1,22 @@
+"""The gate: the small size of every scenario that has one, on every store that it is for. What it violates is what fails."""
+
+import pytest
+
+from tests.faults.running import run
+from tests.faults.scenarios import Scenario, scenarios
+
+SEED = 1
+GATES = [
+    pytest.param(
+        wanted, store, id=f"{wanted.name}-{store}", marks=[] if store == "sqlite" else getattr(pytest.mark, store)
+    )
+    for wanted in scenarios().values()
+    if wanted.gate
+    for store in wanted.stores
+]
+
+
+@pytest.mark.parametrize(("wanted", "store"), GATES)
+def test_nothing_is_lost_or_done_twice(wanted: Scenario, store: str) -> None:
+    result = run(wanted, store, seed=SEED, full=False)
+    assert not result.violations, result.figures
