@@ -29,6 +29,8 @@ class Instance:
     number: int
     port: int
     folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What its processes get beside what all get."""
     serving: Serving | None = None
     pids: list[int] = field(default_factory=list)
     down: Band | None = None
@@ -65,13 +67,13 @@ class Supervisor:
         self.all: list[Instance] = []
 
     def start(self, count: int, *, healthy: bool = True, **env: str) -> None:
-        """More instances, at once; `env` is for these and this time only."""
+        """More instances, at once; `env` is for these, and stays over restarts."""
         for _ in range(count):
             number = len(self.all)
             folder = self._folder / f"i{number}"
             folder.mkdir()
-            self.all.append(Instance(number, free_port(), folder))
-            self._begin(self.all[-1], env)
+            self.all.append(Instance(number, free_port(), folder, env))
+            self._begin(self.all[-1], {})
         if healthy:
             for instance in self.all[-count:]:
                 self.wait_healthy(instance.number)
@@ -108,7 +110,7 @@ class Supervisor:
             self._up(instance)
 
     def restart(self, number: int, *, healthy: bool = True, **env: str) -> None:
-        """A new process in the place of one that has ended."""
+        """A new process in the place of one that has ended; `env` is for this one only."""
         instance = self.all[number]
         assert instance.serving is None, f"{instance.name} runs"
         self._begin(instance, env)
@@ -162,7 +164,7 @@ class Supervisor:
             "--port",
             str(instance.port),
             cwd=instance.folder,
-            env={**self.env, **env},
+            env={**self.env, **instance.env, **env},
             fresh=self._fresh,
         )
         instance.serving = Serving(process)
