@@ -6,6 +6,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +36,9 @@ from ksana.domain.errors import (
     StoreUnavailable,
     UnsafeRuntime,
 )
+from ksana.domain.instance import Role
 from ksana.engine.audit import Report, audit_ledger
+from ksana.engine.clock import Timekeeper
 from ksana.engine.commands import (
     JobCommands,
     NodeDefaults,
@@ -49,6 +52,7 @@ from ksana.engine.commands import (
 )
 from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.membership import Member
 from ksana.engine.plans.outside import Outside
 from ksana.engine.queries import Queries
 from ksana.engine.runner import CallbackOptions
@@ -122,7 +126,7 @@ class Instance:
             any_address=server.host in _WILDCARDS,
             metrics_enabled=self.settings.metrics.enabled,
             refresh_metrics=self._refresh,
-            contracts=_contracts(self),
+            contracts=_contracts(self) if Role.API in self.settings.instance.roles else (),
         )
         return create_app(probe=self.health, metrics=self.metrics, options=options)
 
@@ -210,9 +214,24 @@ def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
         callback=CallbackOptions(
             settings.callback.base_url or f"{base_url}/api/v1/callbacks", settings.callback.token_ttl
         ),
+        member=_member(settings, base_url),
         workers=settings.executor.worker_pool_size,
+        per_host=settings.executor.per_host or max(1, settings.executor.worker_pool_size * 3 // 4),
         scheduler=SchedulerOptions(scheduler.poll_interval, scheduler.ahead_seconds, scheduler.batch_limit),
         retention=RetentionOptions(retention.max_age, retention.max_runs, retention.interval),
+    )
+
+
+def _member(settings: Settings, base_url: str) -> Member:
+    """How this instance shows itself to the others."""
+    instance = settings.instance
+    works = Role.WORKER in instance.roles
+    return Member(
+        name=instance.name or f"{socket.gethostname()}:{os.getpid()}",
+        roles=instance.roles,
+        queues=instance.queues if works else (),
+        places=settings.executor.worker_pool_size if works else 0,
+        address=base_url if Role.API in instance.roles else "",
     )
 
 
@@ -271,8 +290,11 @@ async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event, base_
     A database that is not up yet is waited for, `database.connect_timeout` long. StoreUnavailable, StoreInUse,
     SchemaMismatch, InvalidSetting.
     """
+    refuse_lonely(loaded)
     prepare_directory(loaded)
     settings = loaded.settings
+    if _file_of(settings.database.url) is None:
+        clock = Timekeeper(clock)
     store = await _patiently(lambda: open_current(settings, clock), settings, clock, stop)
     if store is None:
         return None
@@ -283,6 +305,16 @@ async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event, base_
         await instance.close()
         raise
     return instance
+
+
+def refuse_lonely(loaded: Loaded) -> None:
+    """InvalidSetting for an instance that nobody can ask anything, on a database that no other can be on."""
+    settings = loaded.settings
+    if Role.API not in settings.instance.roles and _file_of(settings.database.url) is not None:
+        told = (
+            "without `api` it needs a database that others share: set database.url to a postgresql:// or mysql:// URL"
+        )
+        raise InvalidSetting("instance.roles", told, source=loaded.sources["instance.roles"])
 
 
 def open_current(settings: Settings, clock: Clock) -> Store:

@@ -93,7 +93,7 @@ def arm(environ: Mapping[str, str]) -> None:
 
 
 def _order(text: str) -> Order:
-    place, hit, action = (text.split(":") + ["", ""])[:3]
+    place, hit, action = [*text.split(":"), "", ""][:3]
     if place not in PLACES | {ANY} or action not in ACTIONS or not hit.isdigit():
         raise ValueError(f"{VARIABLE}={text}: not name:hit:action with a name of {sorted(PLACES)}")
     return Order(place, int(hit), action)

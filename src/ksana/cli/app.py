@@ -12,6 +12,7 @@ app = App(
 config = App(name="config", help="The settings.")
 
 app.command("ksana.cli.serve:serve", name="serve", help="Start Ksana: the scheduler, the workers and the API.")
+app.command("ksana.cli.serve:worker", name="worker", help="Start workers alone, on a database that others share.")
 app.command("ksana.cli.migrate:migrate", name="migrate", help="Bring the database's schema to this version.")
 app.command("ksana.cli.doctor:doctor", name="doctor", help="Check the database and how it is set up.")
 app.command("ksana.cli.audit:audit", name="audit", help="Check that every planned instant is accounted for.")

@@ -3,24 +3,24 @@
 import json as encoder
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from ksana.cli.main import tell
-from ksana.cli.options import DEFAULTS, Options, setting_flag
+from ksana.cli.options import DEFAULTS, SERVE_DEFAULTS, Options, ServeOptions
 from ksana.settings.loading import Shown
 
 
 def show(
     *,
-    host: Annotated[str | None, setting_flag("--host")] = None,
-    port: Annotated[str | None, setting_flag("--port")] = None,
+    serving: ServeOptions = SERVE_DEFAULTS,
     json: Annotated[bool, Parameter(negative="", help="As JSON, for programs.")] = False,
     options: Options = DEFAULTS,
 ) -> int:
     """Print every setting and where it came from. Passwords are masked."""
-    loaded = options.load(host=host, port=port)
+    loaded = options.load(**asdict(serving))
     for note in loaded.notes:
         tell(note)
     if json:

@@ -35,3 +35,18 @@ class Options:
 
 
 DEFAULTS = Options()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What an instance of its own takes besides."""
+
+    host: Annotated[str | None, setting_flag("--host")] = None
+    port: Annotated[str | None, setting_flag("--port")] = None
+    roles: Annotated[str | None, setting_flag("--roles")] = None
+    queues: Annotated[str | None, setting_flag("--queues")] = None
+    name: Annotated[str | None, setting_flag("--name")] = None
+
+
+SERVE_DEFAULTS = ServeOptions()

@@ -20,6 +20,7 @@ from ksana import __version__, failpoints
 from ksana.bootstrap import Instance, open_instance
 from ksana.domain.clock import Clock
 from ksana.domain.errors import InvalidSetting
+from ksana.domain.instance import Role
 from ksana.engine.clock import SystemClock
 from ksana.settings import Loaded
 from ksana.telemetry import log
@@ -113,7 +114,7 @@ async def _answer(instance: Instance, listener: socket.socket, stop: Stop, clock
     try:
         await _until(server.answering, serving)
         if server.answering.is_set():
-            announce(listener)
+            announce(listener, instance.settings.instance.roles)
             await _until(stop.asked, serving)
     finally:
         began = clock.monotonic()
@@ -193,13 +194,15 @@ def _taken(loaded: Loaded, error: OSError) -> InvalidSetting:
     return InvalidSetting(name, told, source=loaded.sources[name])
 
 
-def announce(listener: socket.socket) -> None:
+def announce(listener: socket.socket, roles: Sequence[str]) -> None:
     """Says where to find it, once it answers."""
     base = base_url(listener.getsockname())
-    places = {"API": f"{base}/api/v1", "docs": f"{base}/docs", "console": f"{base}/ui"}
+    places = {"health": f"{base}/health"}
+    if Role.API in roles:
+        places = {"API": f"{base}/api/v1", "docs": f"{base}/docs", "console": f"{base}/ui"}
     lines = [f"  {name + ':':<9}{place}" for name, place in places.items()]
     print(f"Ksana {__version__} is ready", *lines, sep="\n", flush=True)
-    log().info("ready", action="serve.ready", api=places["API"], docs=places["docs"], version=__version__)
+    log().info("ready", action="serve.ready", version=__version__, roles=list(roles), **places)
 
 
 def base_url(address: Sequence[object]) -> str:

@@ -1,11 +1,13 @@
 """`ksana serve`."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from ksana.cli.options import DEFAULTS, Options, setting_flag
+from ksana.cli.options import DEFAULTS, SERVE_DEFAULTS, Options, ServeOptions, setting_flag
 from ksana.domain.errors import InvalidSetting
+from ksana.domain.instance import Role
 from ksana.settings import Loaded
 from ksana.settings.values import is_loopback
 from ksana.telemetry import configure_logging, log
@@ -13,13 +15,30 @@ from ksana.telemetry import configure_logging, log
 
 def serve(
     *,
-    host: Annotated[str | None, setting_flag("--host")] = None,
-    port: Annotated[str | None, setting_flag("--port")] = None,
+    serving: ServeOptions = SERVE_DEFAULTS,
     insecure: Annotated[bool, Parameter(negative="", help="Listen beyond loopback, open to all.")] = False,
     options: Options = DEFAULTS,
 ) -> int:
     """Start Ksana: the scheduler, the workers and the API."""
-    loaded = options.load(host=host, port=port)
+    return start(options.load(**asdict(serving)), insecure=insecure)
+
+
+def worker(
+    *,
+    queues: Annotated[str | None, setting_flag("--queues")] = None,
+    name: Annotated[str | None, setting_flag("--name")] = None,
+    host: Annotated[str | None, setting_flag("--host")] = None,
+    port: Annotated[str, Parameter(help="Port of /health and /metrics; 0 takes a free one.")] = "0",
+    insecure: Annotated[bool, Parameter(negative="", help="Listen beyond loopback, open to all.")] = False,
+    options: Options = DEFAULTS,
+) -> int:
+    """Start workers alone, for the queues that they are to serve."""
+    loaded = options.load(host=host, port=port, roles=Role.WORKER, queues=queues, name=name)
+    return start(loaded, insecure=insecure)
+
+
+def start(loaded: Loaded, *, insecure: bool) -> int:
+    """One instance, until it is told to stop."""
     refuse_open_address(loaded, insecure=insecure)
     configure_logging(loaded.settings.logging.level, loaded.settings.logging.format)
     for note in loaded.notes:

@@ -78,6 +78,8 @@ class Claimed:
     job: Job
     """Of a node: what the run's snapshot says."""
     node: NodeClaim | None = None
+    share: str = ""
+    """Whose share of the workers it takes."""
 
 
 @dataclass(frozen=True, slots=True)

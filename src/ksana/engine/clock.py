@@ -1,7 +1,15 @@
-"""The clock of the machine."""
+"""Clocks: of the machine, and of the database that several machines share."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+from ksana.domain.clock import Clock
+
+DOUBT = 0.1
+"""What was under way for more seconds than this says too little about the time to be believed, if there is anything better."""
+STALE = 60.0
+"""After so many seconds, there is nothing better."""
+CLOSE_ENOUGH = timedelta(milliseconds=10)
 
 
 class SystemClock:
@@ -10,3 +18,36 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+
+class Timekeeper:
+    """A Clock: the database's time, kept by this machine's monotonic clock between two heartbeats.
+
+    So all instances on one database agree what time it is, and a clock that is wrong, or jumps, on one machine does no harm.
+    """
+
+    def __init__(self, machine: Clock) -> None:
+        self._machine = machine
+        self._known: tuple[datetime, float] | None = None
+        """A time, and when that was by the monotonic clock."""
+
+    def now(self) -> datetime:
+        known = self._known
+        if known is None:
+            return self._machine.now()
+        at, since = known
+        return at + timedelta(seconds=self._machine.monotonic() - since)
+
+    def monotonic(self) -> float:
+        return self._machine.monotonic()
+
+    def told(self, now: datetime, read_at: float, doubt: float) -> None:
+        """It was `now` at `read_at` of the monotonic clock, give or take."""
+        known = self._known
+        if known is not None:
+            at, since = known
+            fresh = read_at - since < STALE
+            off = abs(at + timedelta(seconds=read_at - since) - now)
+            if fresh and (doubt > DOUBT or off < CLOSE_ENOUGH):
+                return
+        self._known = (now, read_at)

@@ -1,14 +1,21 @@
-"""The dispatcher: claims what is ready, as much as this instance has room for, and hands it to the workers."""
+"""The dispatcher: claims what is ready, as much as this instance has room for, and hands it to the workers.
 
-from collections.abc import Callable
+While there is room, the earliest goes first. As soon as more is ready than there is room for, shares (jobs, workflows,
+tenants) are served in turn, so that a backlog of one delays the others by no more than its share; and no host that is called
+may take all the places.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ksana.domain.execution import Claimed
 from ksana.engine.loop import Round
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
 from ksana.store.requests import ClaimRequest
 
+IN_VAIN = timedelta(milliseconds=20)
 GATHERING = timedelta(milliseconds=5)
 """How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
 
@@ -18,6 +25,8 @@ class DispatcherOptions:
     poll_interval: timedelta = timedelta(seconds=1)
     """How often to look for what other instances have added."""
     queues: tuple[str, ...] = ("default",)
+    per_lane: int | None = None
+    """How many executions may call one host at a time."""
 
 
 class Dispatcher:
@@ -26,8 +35,14 @@ class Dispatcher:
     name = "dispatcher"
 
     def __init__(
-        self, store: Store, workers: Workers, owner: Callable[[], str | None], options: DispatcherOptions
+        self,
+        store: Store,
+        workers: Workers,
+        owner: Callable[[], str | None],
+        options: DispatcherOptions,
+        on_backlog: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_backlog = on_backlog
         self.interval = options.poll_interval
         self._store = store
         self._workers = workers
@@ -36,6 +51,9 @@ class Dispatcher:
         self._told = True
         self._backlog = False
         self._free_since: datetime | None = None
+        self._served = ""
+        """The share that was served last, when they are served in turn."""
+        self._in_vain = 0
 
     def expect_work(self) -> None:
         """There is something to claim: no need to ask first."""
@@ -59,13 +77,36 @@ class Dispatcher:
                 return Round(0, ready_at)
         self._told = False
         room = self._workers.free
-        claimed = await self._store.claim(ClaimRequest(owner, room, self._options.queues), now)
+        claimed = await self._store.claim(self._request(owner, room), now)
         for each in claimed:
             self._workers.start(each)
         self._backlog = len(claimed) == room
         self._free_since = None
-        # With room left, one more look tells when the next will be ready; else the end of a run wakes us.
-        return Round(len(claimed), None if self._backlog else now)
+        if self._backlog:
+            self._served = claimed[-1].share
+            self._on_backlog()
+            return Round(len(claimed))  # the end of a run wakes us
+        return Round(len(claimed), self._look_again_at(now, claimed))
+
+    def _request(self, owner: str, room: int) -> ClaimRequest:
+        per_lane = self._options.per_lane
+        return ClaimRequest(
+            owner,
+            room,
+            self._options.queues,
+            in_turn_after=self._served if self._backlog else None,
+            per_lane=per_lane,
+            lanes={} if per_lane is None else self._workers.lanes,
+        )
+
+    def _look_again_at(self, now: datetime, claimed: Sequence[Claimed]) -> datetime:
+        """With room left, one more look tells when the next will be ready. What is ready but does not fit, or is just being
+        claimed by another, is looked at less and less often."""
+        if claimed:
+            self._in_vain = 0
+            return now
+        self._in_vain += 1
+        return now + min(self.interval, IN_VAIN * 2.0 ** min(self._in_vain - 1, 10))
 
     def _gathering(self, now: datetime) -> datetime | None:
         """Until when to wait for more places to be free; None: claim now. One claim costs little more for many than for one."""

@@ -2,10 +2,10 @@
 
 The store is the truth; a window of what is due soon is held in memory. Whatever is due together is written together. A
 schedule that somebody else fired or changed meanwhile is `lost` to us, which does no harm; one that cannot be worked out or
-written is parked with its error, and the others go on.
+written is parked with its error, and the others go on. Where several instances are, all but the leader leave it a headstart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -51,8 +51,10 @@ class Scheduler:
         signals: Signals,
         measures: Measures,
         starts: Starts,
+        headstart: Callable[[], timedelta] = lambda: timedelta(0),
     ) -> None:
         self._starts = starts
+        self._headstart = headstart
         self.interval = options.poll_interval
         self._store = store
         self._clock = clock
@@ -76,10 +78,10 @@ class Scheduler:
 
     async def run_once(self, now: datetime) -> Round:
         """Fires everything that is due at `now`, however much that is."""
-        if self._must_look(now):
+        if self._must_look(now) or self._must_step_in(now):
             await self._look(now)
         fired = 0
-        while due := self._window.take_due(now, self._options.batch_limit):
+        while due := self._window.take_due(now - self._headstart(), self._options.batch_limit):
             fired += await self._fire(due, now)
             if self._window.next_at() is None:
                 await self._look(now)
@@ -88,6 +90,11 @@ class Scheduler:
     def _must_look(self, now: datetime) -> bool:
         # A clock that went back must not keep us from looking until it has caught up.
         return self._look_at is None or not self._look_at - self.interval <= now < self._look_at
+
+    def _must_step_in(self, now: datetime) -> bool:
+        """Whether the leader seems not to have fired what was left to it: most likely it has, and only we do not know."""
+        headstart, soonest = self._headstart(), self._window.next_at()
+        return bool(headstart) and soonest is not None and soonest + headstart <= now
 
     async def _look(self, now: datetime) -> None:
         began = self._clock.monotonic()
@@ -158,9 +165,9 @@ class Scheduler:
     def _next_at(self, fired_at: datetime | None = None) -> datetime | None:
         """When to look again; after a fire not at once, so that what is due a moment later is written with others."""
         if self._look_at is None:
-            return self._clock.now()
+            return self._clock.now() + GATHERING
         soonest = self._window.next_at()
-        next_at = self._look_at if soonest is None else min(soonest, self._look_at)
+        next_at = self._look_at if soonest is None else min(soonest + self._headstart(), self._look_at)
         return next_at if fired_at is None else max(next_at, fired_at + GATHERING)
 
 

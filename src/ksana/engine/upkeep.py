@@ -26,11 +26,22 @@ class Recovery:
     name = "recovery"
     interval = HEARTBEAT
 
-    def __init__(self, store: Store, signals: Signals) -> None:
+    def __init__(
+        self, store: Store, signals: Signals, headstart: Callable[[], timedelta] = lambda: timedelta(0)
+    ) -> None:
         self._store = store
         self._signals = signals
+        self._headstart = headstart
 
     async def run_once(self, now: datetime) -> Round:
+        due_at = await self._store.next_recovery_at()
+        if due_at is None:
+            return Round()
+        due_at += 4 * self._headstart()
+        return await self.recover(now) if due_at <= now else Round(0, due_at)
+
+    async def recover(self, now: datetime) -> Round:
+        """At once."""
         found = await self._store.recover(now, AT_ONCE)
         done = found.requeued + found.failed
         if done or found.dead_instances:
@@ -43,7 +54,7 @@ class Recovery:
             )
         if done:
             self._signals.work()
-        return Round(done, now if done >= AT_ONCE else None)
+        return Round(done, now if done else None)
 
 
 class Deadlines:

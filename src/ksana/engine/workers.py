@@ -5,6 +5,7 @@ Three ways to stop one early, told apart by what is written: `cancel` (a person 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -12,6 +13,7 @@ from ksana.domain.clock import Clock
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claim, Claimed
 from ksana.domain.job import RecoveryRule
+from ksana.domain.lanes import lane_of
 from ksana.engine.measures import Measures
 from ksana.engine.runner import FENCED, Result, Runner, claim_of
 from ksana.store.base import Store
@@ -41,6 +43,12 @@ class Workers:
     def free(self) -> int:
         """Places for more work. Who has done its work and waits for the commit of its result takes none."""
         return self.size - len(self._executing)
+
+    @property
+    def lanes(self) -> Counter[str]:
+        """How many executions lean on each lane now."""
+        lanes = (lane_of(self._claimed[claim].job.spec) for claim in self._executing if claim in self._claimed)
+        return Counter(lane for lane in lanes if lane is not None)
 
     @property
     def claims(self) -> list[Claim]:

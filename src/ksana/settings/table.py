@@ -19,6 +19,7 @@ from ksana.settings.values import (
     DIRECTORY,
     HOST,
     HOSTS,
+    LABEL,
     NAMESPACE,
     TARGETS,
     YES_OR_NO,
@@ -56,6 +57,31 @@ class ServerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceSettings:
+    """This process among others on the same database."""
+
+    roles: tuple[str, ...] = setting(
+        words("list of `api`, `scheduler` and `worker`", r"api|scheduler|worker", least=1),
+        ("api", "scheduler", "worker"),
+        "What this instance does: answers the API, turns planned instants into work (and may lead), does the work.",
+        flag="--roles",
+    )
+    queues: tuple[str, ...] = setting(
+        words("list of queues", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", least=1),
+        ("default",),
+        "Queues that its workers serve; a job names one with `worker_queue` to ask for a kind of worker.",
+        flag="--queues",
+    )
+    name: str = setting(
+        LABEL,
+        "",
+        "How the others show it.",
+        flag="--name",
+        default_meaning="host and process",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseSettings:
     """Where everything is kept. `mysql.dsn` and its companions (document 003) are other spellings."""
 
@@ -76,7 +102,8 @@ class DatabaseSettings:
     max_open_conns: int = setting(
         whole(3, 1_000),
         10,
-        "Most connections to a database server at a time: one writes, one keeps the heartbeat, the others read.",
+        "Most connections to a database server at a time: one writes, one keeps the heartbeat, the others read. One more hears"
+        " what other instances tell (PostgreSQL).",
         also=("mysql.max_open_conns",),
     )
     max_idle_conns: int = setting(
@@ -168,6 +195,12 @@ class ExecutorSettings:
 
     worker_pool_size: int = setting(
         whole(1, 10_000), 16, "Most executions that this instance runs at a time.", env=("WORKERS",)
+    )
+    per_host: int = setting(
+        whole(0, 10_000),
+        0,
+        "Most executions of this instance that call one host at a time, so that a slow one leaves room for others.",
+        default_meaning="three quarters of `executor.worker_pool_size`",
     )
     request_timeout: timedelta = setting(
         duration(_SECOND / 10), 15 * _SECOND, "Time-out of a task (document 003) that names none."
@@ -339,6 +372,7 @@ class Settings:
         flag="--data-dir",
     )
     server: ServerSettings = field(default_factory=ServerSettings)
+    instance: InstanceSettings = field(default_factory=InstanceSettings)
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     executor: ExecutorSettings = field(default_factory=ExecutorSettings)

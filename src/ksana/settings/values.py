@@ -132,15 +132,23 @@ def _namespace(value: object, field: str) -> str:
     return text
 
 
+def _label(value: object, field: str) -> str:
+    text = str(value).strip()
+    if len(text) > 255 or not text.isprintable():
+        raise InvalidInput(field, f"must be at most 255 printable characters, not {quoted(value)}")
+    return text
+
+
 YES_OR_NO = Parser("true or false", _yes_or_no)
 DIRECTORY = Parser("directory", _path)
 HOST = Parser("address or host name", _host)
 HOSTS = Parser("list of host names", _hosts)
 TARGETS = Parser("list of host names, addresses and networks", _targets)
 NAMESPACE = Parser("name", _namespace)
+LABEL = Parser("name", _label)
 
 
-def words(kind: str, pattern: str) -> Parser[tuple[str, ...]]:
+def words(kind: str, pattern: str, *, least: int = 0) -> Parser[tuple[str, ...]]:
     """A list, also as one text with commas, each item of which matches the pattern."""
 
     def parse(value: object, field: str) -> tuple[str, ...]:
@@ -151,7 +159,9 @@ def words(kind: str, pattern: str) -> Parser[tuple[str, ...]]:
         for word in words:
             if not re.fullmatch(pattern, word):
                 raise InvalidInput(field, f"{quoted(word)} cannot be in a {kind}")
-        return words
+        if len(words) < least:
+            raise InvalidInput(field, f"must be a {kind}, with at least {least}")
+        return tuple(dict.fromkeys(words))
 
     return Parser(kind, parse)
 

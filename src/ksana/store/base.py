@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from ksana.domain.events import Actor, Event
 from ksana.domain.execution import Attempt, Claim, Claimed, Execution
-from ksana.domain.instance import Instance, Lease
+from ksana.domain.instance import MOST_LOSSES, Instance, Lease, Pulse
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
@@ -498,9 +498,12 @@ class Cluster(Protocol):
     async def join(self, new: NewInstance) -> Instance:
         """→ ALIVE. On SQLite every other instance is DEAD from now on: one process holds the file."""
 
-    def beat(self, instance_id: str, lease: timedelta) -> bool:
-        """ALIVE → ALIVE, for one lease more. Blocking, on a connection of its own, for a thread of its own.
-        False: its lease ran out or it was declared dead, and it must stop all its work and join anew."""
+    def beat(
+        self, instance_id: str, lease: timedelta, *, leading: Lease | None = None, resigning: Lease | None = None
+    ) -> Pulse | None:
+        """ALIVE → ALIVE, for one lease more, and with it the lock that it leads by, if it is still held; one that it resigns is
+        free. Blocking, on a connection of its own, for a thread of its own.
+        None: its lease ran out or it was declared dead, and it must stop all its work and join anew."""
 
     async def leave(self, instance_id: str) -> bool:
         """ALIVE → LEFT. What it still runs is recovered at once."""
@@ -508,9 +511,27 @@ class Cluster(Protocol):
     async def instances(self) -> Sequence[Instance]:
         """Every instance that is known, newest first, at most 1,000."""
 
-    async def recover(self, now: datetime, limit: int) -> Recovered:
+    async def holdings(self) -> Mapping[str, int]:
+        """How many executions each instance runs; one that runs none is left out."""
+
+    async def next_recovery_at(self) -> datetime | None:
+        """When there will be something to recover unless somebody's heart goes on beating; long ago: there is already."""
+
+    async def recover(self, now: datetime, limit: int, most_losses: int = MOST_LOSSES) -> Recovered:
         """ALIVE → DEAD for instances whose lease ran out; what they, and those that left, were RUNNING → SCHEDULED, or FAILED
-        if the job's rule is at most once. The lost attempt is recorded."""
+        if the job's rule is at most once, or if it was lost so often that it may be what kills them. The lost attempt is
+        recorded."""
+
+    def tell_others(self, hint: str) -> None:
+        """Wakes other instances, where the database can. A hint: it may be lost, late or one for many."""
+
+    def listen(self, listener: Callable[[str], None]) -> bool:
+        """Hears what other instances tell from now on, in a thread of the store's; also once, as `*`, whenever some may have
+        been missed. False: this database cannot, or nobody else is there."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other instances may be on the same database."""
 
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         """A free or expired lock, with a token greater than any before; an owner that still holds it gets it renewed with the

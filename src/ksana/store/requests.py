@@ -202,6 +202,13 @@ class ClaimRequest:
     instance_id: str
     capacity: int
     queues: tuple[str, ...] = ("default",)
+    in_turn_after: str | None = None
+    """Not the earliest first, but one of each share in turn, beginning after this one: for when more is ready than there is
+    room for, so that nobody's backlog keeps the others waiting. Places that are left go to the earliest."""
+    per_lane: int | None = None
+    """How many of one lane may run at this instance."""
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    """How many run there now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +359,9 @@ class NewInstance:
     version: str
     roles: tuple[str, ...]
     lease: timedelta
+    queues: tuple[str, ...] = ()
+    places: int = 0
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +371,7 @@ class Recovered:
     dead_instances: tuple[str, ...] = ()
     requeued: int = 0
     failed: int = 0
+    """Those that must not run twice, and those that were lost too often."""
 
 
 @dataclass(frozen=True, slots=True)

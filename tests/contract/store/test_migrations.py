@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -50,12 +51,18 @@ def shape(engine: Engine) -> dict[str, object]:
     }
 
 
+def is_declared(thing: Any, name: str, kind: str, reflected: bool, other: Any) -> bool:
+    """Not so MySQL's own column for what can be claimed, and the index that has it: `shape` compares those."""
+    return name not in {"ready_share", "ix_executions_share"}
+
+
 def test_a_migrated_database_is_what_the_tables_declare(url: str) -> None:
     migrate.upgrade(url, OPTIONS)
     engine = engine_of(url)
     migrated = shape(engine)
     with engine.begin() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), declared.metadata) == []
+        context = MigrationContext.configure(connection, opts={"include_object": is_declared})
+        assert compare_metadata(context, declared.metadata) == []
         declared.metadata.drop_all(connection)
         declared.metadata.create_all(connection)
     assert shape(engine) == migrated

@@ -12,6 +12,7 @@ from tests.clock import FakeClock
 from tests.contract.store.world import ANNA
 
 from ksana.domain.execution import Execution
+from ksana.domain.instance import LEADER, Lease
 from ksana.domain.job import ConcurrencyPolicy, Contract, Job, JobSpec
 from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.outcome import Outcome, Succeeded
@@ -102,6 +103,7 @@ class Simulation:
         # Its lease is a year: no thread beats for it here.
         await self.store.join(NewInstance(self.instance, self.instance, "0", ("all",), timedelta(days=365)))
         self.engine.membership.instance_id = self.instance
+        self.engine.leadership.assume(Lease(LEADER, self.instance, 1, self.clock.now()))
 
     # Time -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from ksana.engine.loop import Round
 from ksana.engine.plans.findings import Findings
 from ksana.engine.plans.locks import Locks
 from ksana.engine.plans.outside import SHARED, Outside
-from ksana.engine.plans.projector import Turn
 from ksana.engine.plans.showing import (
     WITHOUT_LOCK,
     Shelf,
@@ -42,13 +41,13 @@ class Keeper:
     name = "runtime_keeper"
 
     def __init__(
-        self, store: Store, outside: Outside, locks: Locks, turn: Turn, signals: Signals, shelf: Shelf
+        self, store: Store, outside: Outside, locks: Locks, leads: Callable[[], bool], signals: Signals, shelf: Shelf
     ) -> None:
         self.interval = LOOK if outside.chosen.name == SHARED else LOOK_AT_OWN
         self._store = store
         self._outside = outside
         self._locks = locks
-        self._turn = turn
+        self._leads = leads
         self._signals = signals
         self._shelf = shelf
         self._after_task = ShownAfter()
@@ -61,10 +60,10 @@ class Keeper:
 
     async def run_once(self, now: datetime) -> Round:
         usable = await self._outside.look()
-        if not await self._turn.mine(now):
+        if not self._leads():
             self.findings.counts, self.findings.leaked_now = {}, 0  # others tell
             if usable:
-                self._outside.regain()  # whoever's turn it is brings it up to date
+                self._outside.regain()  # the leader brings it up to date
             return Round()
         try:
             done = await self._keep(now, usable=usable)

@@ -259,6 +259,9 @@ def instance(row: Row[Any]) -> Instance:
         heartbeat_at=from_micros(row.heartbeat_at),
         expires_at=from_micros(row.expires_at),
         roles=tuple(role for role in row.roles.split(",") if role),
+        queues=tuple(queue for queue in row.queues.split(",") if queue),
+        places=row.places,
+        address=row.address,
     )
 
 

@@ -15,7 +15,7 @@ from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import hold_file
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision in migrations/versions (a test compares)."""
 
 

@@ -76,6 +76,9 @@ _DEFINITIONS = Statement(
     f" WHERE t.type IN ('{EventType.SCHEDULE_CREATED}', '{EventType.SCHEDULE_CHANGED}') ORDER BY t.id",
     columns(subject="key"),
 )
+_HOLDINGS = Statement(
+    "SELECT t.owner, count(*) AS number FROM executions t {by_owner} WHERE t.owner IS NOT NULL GROUP BY t.owner"
+)
 _NEXT_READY = Statement(
     "SELECT min(t.ready_at) FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at > 0"
 )
@@ -328,6 +331,10 @@ def figures(tx: Tx) -> Figures:
 def instances(tx: Tx) -> list[Instance]:
     newest = select(schema.instances).order_by(schema.instances.c.started_at.desc(), schema.instances.c.id).limit(MOST)
     return [codec.instance(row) for row in tx.core(newest)]
+
+
+def holdings(tx: Tx) -> dict[str, int]:
+    return {row.owner: row.number for row in tx.query(_HOLDINGS)}
 
 
 def events(tx: Tx, after_id: int, limit: int) -> list[Event]:

@@ -8,6 +8,7 @@ row lock at every insert would make claims and fires wait for each other (see do
 from typing import Any
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    event,
     text,
 )
 from sqlalchemy.dialects.mysql import LONGTEXT
@@ -37,6 +39,8 @@ Micros = BigInteger
 Json = Text().with_variant(LONGTEXT, "mysql", "mariadb")
 LongText = Text().with_variant(LONGTEXT, "mysql", "mariadb")
 KEY = String(64)
+MYSQL = "mysql"
+"""What SQLAlchemy calls both MySQL and MariaDB."""
 
 
 def _table(name: str, *parts: "Column[Any] | Index", integer_id: bool = True) -> Table:
@@ -211,6 +215,13 @@ executions = _table(
     # The execution that this one is an item of.
     Column("parent_id", Id),
     Column("checkpoint", Json),
+    # Whose share of the workers it takes: its job's, its workflow's or its tenant's.
+    Column("share", String(80), nullable=False, server_default="-"),
+    # How many of its attempts ended with the instance that made them.
+    Column("losses", Integer, nullable=False, server_default="0"),
+    _sparse("ix_executions_share", "worker_queue", "share", "ready_at", "id", by="ready_at").ddl_if(
+        callable_=lambda *_, dialect, **__: dialect.name != MYSQL
+    ),
     _sparse("ix_executions_ready", "worker_queue", "ready_at", "id", by="ready_at"),
     _sparse("ix_executions_deadline", "deadline_at", "id", by="deadline_at"),
     _sparse("ix_executions_owner", "owner", by="owner"),
@@ -221,6 +232,14 @@ executions = _table(
     Index("ix_executions_job_status", "job_id", "status", "planned_for", "id"),
     Index("ix_executions_status", "status", "workflow_run_id", "id"),
 )
+
+# MySQL has no partial indexes: there, a column that is NULL for all that cannot be claimed keeps history out of the way.
+READY_SHARE = (
+    "ALTER TABLE executions ADD COLUMN ready_share VARCHAR(80) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+    " GENERATED ALWAYS AS (CASE WHEN ready_at IS NULL THEN NULL ELSE share END) VIRTUAL,"
+    " ADD INDEX ix_executions_share (worker_queue, ready_share, ready_at, id)"
+)
+event.listen(executions, "after_create", DDL(READY_SHARE).execute_if(dialect=MYSQL))  # type: ignore[no-untyped-call]
 
 attempts = _table(
     "attempts",
@@ -446,6 +465,10 @@ instances = _table(
     Column("started_at", Micros, nullable=False),
     Column("heartbeat_at", Micros, nullable=False),
     Column("expires_at", Micros, nullable=False),
+    # The queues that its workers serve, how many executions they take at once, and where its API is.
+    Column("queues", String(1024), nullable=False, server_default=""),
+    Column("places", Integer, nullable=False, server_default="0"),
+    Column("address", String(255), nullable=False, server_default=""),
     Index("ix_instances_status", "status", "expires_at"),
     integer_id=False,
 )

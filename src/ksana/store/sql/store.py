@@ -14,7 +14,7 @@ from ksana.domain.clock import Clock, from_micros, to_micros
 from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
 from ksana.domain.events import Actor, Event
 from ksana.domain.execution import Attempt, Claim, Claimed, Execution
-from ksana.domain.instance import Instance, Lease
+from ksana.domain.instance import MOST_LOSSES, Instance, Lease, Pulse
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
@@ -28,7 +28,7 @@ from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
 from ksana.store.sql import reads
 from ksana.store.sql import reads_plans as plans
 from ksana.store.sql import reads_workflows as flows
-from ksana.store.sql.dialects.base import Dialect
+from ksana.store.sql.dialects.base import Courier, Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.filelock import FileLock
 from ksana.store.sql.statements import (
@@ -60,7 +60,6 @@ from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
 
 T = TypeVar("T")
-_MICROSECOND = timedelta(microseconds=1)
 _TOLERATED_SKEW = timedelta(seconds=1)
 
 
@@ -83,6 +82,7 @@ class SqlStore:
         self._reading: Engine = dialect.reading_engine(url, options)
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
         self._closed = False
+        self._courier: Courier | None = dialect.courier(url, options)
         name = secrets.token_hex(16)
         self.writer = Writer(self._writing, dialect, clock, name=name, max_batch=options.max_batch, mirror=mirror)
 
@@ -478,13 +478,19 @@ class SqlStore:
     async def join(self, new: r.NewInstance) -> Instance:
         return await self.writer.submit(cluster.join, new)
 
-    def beat(self, instance_id: str, lease: timedelta) -> bool:
+    def beat(
+        self, instance_id: str, lease: timedelta, *, leading: Lease | None = None, resigning: Lease | None = None
+    ) -> Pulse | None:
         try:
             with self._writing.begin() as connection:
                 tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
-                return tx.run(cluster.BEAT, id=instance_id, lease=lease // _MICROSECOND) == 1
+                kept, leads = cluster.beat(tx, instance_id, lease, leading, resigning)
+                before = self._clock.monotonic()
+                now = from_micros(tx.now())
+                after = self._clock.monotonic()
         except SQLAlchemyError as error:
             raise translate(error) from error
+        return Pulse(leads, now, (before + after) / 2, after - before) if kept else None
 
     async def leave(self, instance_id: str) -> bool:
         return await self.writer.submit(cluster.leave, instance_id)
@@ -492,8 +498,29 @@ class SqlStore:
     async def instances(self) -> Sequence[Instance]:
         return await self._read(reads.instances)
 
-    async def recover(self, now: datetime, limit: int) -> r.Recovered:
-        return await self.writer.submit(recovery.recover, recovery.Sweep(now, limit))
+    async def holdings(self) -> Mapping[str, int]:
+        return await self._read(reads.holdings)
+
+    async def next_recovery_at(self) -> datetime | None:
+        micros = await self._read(recovery.next_at)
+        return None if micros is None else from_micros(micros)
+
+    async def recover(self, now: datetime, limit: int, most_losses: int = MOST_LOSSES) -> r.Recovered:
+        return await self.writer.submit(recovery.recover, recovery.Sweep(now, limit, most_losses))
+
+    def tell_others(self, hint: str) -> None:
+        if self._courier is not None:
+            self._courier.send(hint)
+
+    def listen(self, listener: Callable[[str], None]) -> bool:
+        if self._courier is None:
+            return False
+        self._courier.start(listener)
+        return True
+
+    @property
+    def shared(self) -> bool:
+        return self._dialect.shared
 
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         return await self.writer.submit(cluster.acquire, cluster.Acquisition(name, owner, ttl))
@@ -546,6 +573,8 @@ class SqlStore:
         await asyncio.get_running_loop().run_in_executor(None, self._close)
 
     def _close(self) -> None:
+        if self._courier is not None:
+            self._courier.close()
         self.writer.close()
         self._readers.shutdown(wait=True)
         self._reading.dispose()

@@ -1,8 +1,8 @@
 """What a database must tell the store about itself. Everything else is common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine
 
@@ -18,12 +18,26 @@ class Pool(NamedTuple):
     more: int = 0
 
 
+class Courier(Protocol):
+    """Carries hints between the instances on one database."""
+
+    def start(self, listener: Callable[[str], None]) -> None:
+        """From now on, what others send is heard, in a thread of its own. Never raises."""
+
+    def send(self, hint: str) -> None:
+        """To all others, soon. Never raises and never waits."""
+
+    def close(self) -> None:
+        """Ends the thread. Harmless if it never started."""
+
+
 class Dialect(ABC):
     name: ClassVar[str]
     marks: ClassVar[dict[str, str]]
     """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
-    {by_id}, {by_ready}, {by_node}, {by_owner} and {by_job_status} (the index by which it is to be read), and for
-    {status}, a state that no index is to be searched by, in a statement."""
+    {by_id}, {by_ready}, {by_node}, {by_owner}, {by_share} and {by_job_status} (the index by which it is to be read), and for
+    {status}, a state that no index is to be searched by, in a statement; {share}, the share of one that
+    can be claimed."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 
@@ -57,6 +71,10 @@ class Dialect(ABC):
     @abstractmethod
     def diagnose(self, connection: Connection) -> list[Diagnosis]:
         """What an operator should know: whether commits are durable, versions, limits."""
+
+    def courier(self, url: str, options: StoreOptions) -> Courier | None:  # noqa: ARG002
+        """None where the database cannot wake anybody: then others look often enough by themselves."""
+        return None
 
     @abstractmethod
     def lock_for_migration(self, connection: Connection) -> None:

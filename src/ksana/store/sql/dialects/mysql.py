@@ -33,6 +33,9 @@ class MysqlDialect(ServerDialect):
         "by_node": "FORCE INDEX (ix_executions_node)",
         "status": "t.status",
         "by_owner": "FORCE INDEX (ix_executions_owner)",
+        "by_share": "FORCE INDEX (ix_executions_share)",
+        # See READY_SHARE in schema.py.
+        "share": "t.ready_share",
         "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
     }
 

@@ -6,7 +6,8 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.base import Courier, Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.postgresql_courier import PostgresqlCourier
 
 _MIGRATION_LOCK = 7_100_001
 _TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout=60s"
@@ -30,6 +31,8 @@ class PostgresqlDialect(ServerDialect):
         "by_job_status": "",
         "by_node": "",
         "by_owner": "",
+        "by_share": "",
+        "share": "t.share",
         # No index has it in this form: rows are found by what is asked for beside it.
         "status": "(t.status || '')",
         "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
@@ -88,6 +91,9 @@ class PostgresqlDialect(ServerDialect):
         ]
         findings.append(Diagnosis("version", "ok", f"PostgreSQL {setting('server_version')}"))
         return findings
+
+    def courier(self, url: str, options: StoreOptions) -> Courier | None:
+        return PostgresqlCourier(url, options.connect_timeout)
 
     def lock_for_migration(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})

@@ -36,6 +36,8 @@ class SqliteDialect(Dialect):
         "by_node": "INDEXED BY ix_executions_node",
         "status": "t.status",
         "by_owner": "INDEXED BY ix_executions_owner",
+        "by_share": "INDEXED BY ix_executions_share",
+        "share": "t.share",
         "now": ":clock",
     }
 

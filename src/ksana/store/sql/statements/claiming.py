@@ -3,12 +3,13 @@
 Two instances must not both find a job's last free slot, and the end of a run must not overlook the execution that a claim
 is just about to queue. On a database with row locks, in this order and never waiting for a job:
 
-1. the ready executions, passing over those that another claim has locked;
+1. the ready executions (the earliest, or the first of each share in turn), passing over those that another claim has locked;
 2. the rows of their jobs that have a limit, passing over those that another claim is counting;
 3. the rows that hold those jobs' slots, shared: whoever is ending one of them is waited for, or waits.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,7 @@ from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed, Execution
 from ksana.domain.job import ConcurrencyPolicy, Job
+from ksana.domain.lanes import lane_of
 from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus, RunStatus
 from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, TaskOf, node_of_item
 from ksana.store.requests import ClaimRequest
@@ -33,6 +35,8 @@ GIVE_UP = ExecutionMove(CLAIMABLE, ExecutionStatus.FAILED)
 CLAIM = ExecutionMove(CLAIMABLE, ExecutionStatus.RUNNING)
 PARK = ExecutionMove(frozenset({ExecutionStatus.SCHEDULED}), ExecutionStatus.QUEUED)
 DROP = ExecutionMove(CLAIMABLE, ExecutionStatus.CANCELED)
+MORE_SHARES = 16
+"""How many more shares than there are places are looked at: some may have nothing that fits."""
 LOOKS = (1, 64, 256, 1_024, 4_096)
 """How many a claim looks at: further each time that it met a full job, so that one such does not hide the others."""
 
@@ -40,6 +44,23 @@ _IDS = columns(id="int")
 _READY = Statement(
     "SELECT t.* FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
     " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
+)
+# From one share to the next by the index, however much is ready of each.
+_NEXT_SHARE = (
+    "(SELECT min({share}) FROM executions t {by_share}"
+    " WHERE t.worker_queue = :queue AND {share} > %s AND t.ready_at IS NOT NULL)"
+)
+_HEADS = Statement(
+    f"WITH RECURSIVE shares (share, number) AS (SELECT {_NEXT_SHARE % ':after'}, 1"
+    f" UNION ALL SELECT {_NEXT_SHARE % 's.share'}, s.number + 1 FROM shares s"
+    " WHERE s.share IS NOT NULL AND s.number < :most)"
+    " SELECT (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} = s.share"
+    " AND t.ready_at <= :now ORDER BY t.ready_at, t.id LIMIT 1) AS id FROM shares s"
+    " WHERE s.share IS NOT NULL ORDER BY s.number"
+)
+_LOCK_HEADS = Statement(
+    "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id WHERE t.ready_at <= :now ORDER BY t.id {skip_locked}",
+    _IDS,
 )
 _JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
 _LIMITS = Statement(
@@ -88,52 +109,114 @@ def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
 
 
 def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
-    claimed: list[Claimed] = []
+    taking = Taking(tx, wish)
     for queue in wish.request.queues:
-        for look in LOOKS:
-            capacity = wish.request.capacity - len(claimed)
-            if capacity <= 0:
-                return claimed
-            look = max(look, capacity)  # noqa: PLW2901
-            ready = tx.query(_READY, queue=queue, now=to_micros(wish.now), look=look)
-            taken, parked = _take(tx, ready, capacity, wish)
-            claimed += taken
-            if not parked or len(ready) < look:
+        if wish.request.in_turn_after is not None:
+            _take_in_turn(taking, queue, wish.request.in_turn_after)
+        _take_earliest(taking, queue)
+    return taking.claimed
+
+
+def _take_earliest(taking: "Taking", queue: str) -> None:
+    for look in LOOKS:
+        if taking.left <= 0:
+            return
+        most = max(look, taking.left)
+        ready = taking.tx.query(_READY, queue=queue, now=taking.now, look=most)
+        passed_over = taking.take(ready)
+        if not passed_over or len(ready) < most:
+            return
+
+
+def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
+    """One of each share, from the one after the last served on, and round again."""
+    most = 2 * taking.left + MORE_SHARES
+    ids = _heads(taking, queue, after, most)
+    if len(ids) < most and after:
+        ids += [each for each in _heads(taking, queue, "", most - len(ids)) if each not in ids]
+    places = {execution_id: place for place, execution_id in enumerate(ids)}
+    heads = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []
+    taking.take(sorted(heads, key=lambda row: places[row.id]))
+
+
+def _heads(taking: "Taking", queue: str, after: str, most: int) -> list[int]:
+    found = taking.tx.query(_HEADS, queue=queue, after=after, most=most, now=taking.now)
+    return [row.id for row in found if row.id is not None]
+
+
+class Taking:
+    """What one claim takes: from each of its looks what fits, until it is full."""
+
+    def __init__(self, tx: Tx, wish: Wish) -> None:
+        self.tx = tx
+        self.now = to_micros(wish.now)
+        self.claimed: list[Claimed] = []
+        self._wish = wish
+        self._lanes = dict(wish.request.lanes)
+
+    @property
+    def left(self) -> int:
+        return self._wish.request.capacity - len(self.claimed)
+
+    def take(self, ready: list[Row[Any]]) -> bool:
+        """Takes what fits of what is ready, in this order. Whether it has passed over any that others may stand behind."""
+        if not ready:
+            return False
+        tx, wish = self.tx, self._wish
+        wanted = {row.job_id for row in ready if row.job_id is not None}
+        job_rows = {row.id: row for row in tx.query(_JOBS, _id_rows(wanted))}
+        jobs = _readable(job_rows)
+        ready = _without_deleted(tx, ready, job_rows, jobs, wish)
+        flows = _flows(tx, ready)
+        ready = _without_unreadable(tx, ready, flows, wish)
+        mine, parked, passed = self._chosen(ready, jobs, flows, _room(tx, ready, job_rows))
+        if parked:
+            tx.run(_PARK, _id_rows(parked), now=self.now)
+        if mine:
+            tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=self.now)
+        nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish)
+        self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish) for row in mine]
+        return bool(parked) or passed
+
+    def _chosen(
+        self, ready: list[Row[Any]], jobs: dict[int, Job], flows: "_Flows", room: dict[int | None, int | None]
+    ) -> tuple[list[Row[Any]], list[int], bool]:
+        """Those to be taken, those to be queued because their job is full, and whether a full lane made it pass over one."""
+        mine: list[Row[Any]] = []
+        parked: list[int] = []
+        passed = False
+        for row in ready:
+            if len(mine) == self.left:
                 break
-    return claimed
+            lane = _lane(row, jobs, flows)
+            if self._is_full(lane):
+                passed = True
+            elif _fits(row, room):
+                mine.append(row)
+                if lane is not None:
+                    self._lanes[lane] = self._lanes.get(lane, 0) + 1
+            elif row.job_id in room:
+                parked.append(row.id)
+        return mine, parked, passed
+
+    def _is_full(self, lane: str | None) -> bool:
+        most = self._wish.request.per_lane
+        return most is not None and lane is not None and self._lanes.get(lane, 0) >= most
 
 
-def _take(tx: Tx, ready: list[Row[Any]], capacity: int, wish: Wish) -> tuple[list[Claimed], list[int]]:
-    if not ready:
-        return [], []
-    job_rows = {row.id: row for row in tx.query(_JOBS, _id_rows(row.job_id for row in ready if row.job_id is not None))}
-    ready = _without_deleted(tx, ready, job_rows, wish)
-    flows = _flows(tx, ready)
-    ready = _without_unreadable(tx, ready, flows, wish)
-    room = _room(tx, ready, job_rows)
-    mine: list[Row[Any]] = []
-    parked: list[int] = []
-    for row in ready:
-        if len(mine) == capacity:
-            break
-        if _fits(row, room):
-            mine.append(row)
-        elif row.job_id in room:
-            parked.append(row.id)
-    if parked:
-        tx.run(_PARK, _id_rows(parked), now=to_micros(wish.now))
-    if mine:
-        tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=to_micros(wish.now))
-    nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish)
-    return [_claimed(row, job_rows, nodes.get(row.id), wish) for row in mine], parked
+def _lane(row: Row[Any], jobs: dict[int, Job], flows: "_Flows") -> str | None:
+    if row.workflow_run_id is None:
+        return lane_of(jobs[row.job_id].spec) if row.job_id in jobs else None
+    made = flows.made(row)
+    return None if made is None else lane_of(made.spec)
 
 
-def _claimed(row: Row[Any], jobs: dict[int, Row[Any]], node: NodeClaim | None, wish: Wish) -> Claimed:
+def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, wish: Wish) -> Claimed:
     if node is None:
-        return Claimed(_running(row, wish), codec.job(jobs[row.job_id]))
+        return Claimed(_running(row, wish), jobs[row.job_id], share=row.share)
     made = node.snapshot
     job = Job(row.job_id or 0, made.job_key or "", made.spec, 0, wish.now, wish.now)
-    return Claimed(_running(row, wish), job, node)
+    return Claimed(_running(row, wish), job, node, row.share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +276,26 @@ def _node_claim(row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[s
     )
 
 
-def _without_deleted(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]], wish: Wish) -> list[Row[Any]]:
+def _without_deleted(
+    tx: Tx, ready: list[Row[Any]], rows: dict[int, Row[Any]], jobs: dict[int, Job], wish: Wish
+) -> list[Row[Any]]:
     """What was asked for while its job was being deleted does not run; nor what nobody can read any more, which must not keep
     the others from running. A node runs with what its run started with, whatever has become of the job."""
-    reasons = {job.id: reason for job in jobs.values() if (reason := _unfit(job)) is not None}
+    reasons = {job_id: "job_deleted" for job_id, row in rows.items() if row.deleted_at is not None}
+    reasons = dict.fromkeys(rows.keys() - jobs.keys(), "job_unreadable") | reasons
     gone = [row for row in ready if row.job_id in reasons and row.workflow_run_id is None]
     apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason=reasons[row.job_id]) for row in gone])
     dropped = {row.id for row in gone}
     return [row for row in ready if row.id not in dropped]
 
 
-def _unfit(job: Row[Any]) -> str | None:
-    if job.deleted_at is not None:
-        return "job_deleted"
-    try:
-        codec.job(job)
-    except (KsanaError, ValueError, KeyError, TypeError):
-        return "job_unreadable"
-    return None
+def _readable(rows: dict[int, Row[Any]]) -> dict[int, Job]:
+    """The jobs as they stand; one that nobody can read is left out."""
+    jobs: dict[int, Job] = {}
+    for job_id, row in rows.items():
+        with suppress(KsanaError, ValueError, KeyError, TypeError):
+            jobs[job_id] = codec.job(row)
+    return jobs
 
 
 def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int | None, int | None]:

@@ -25,6 +25,8 @@ BEAT = Statement(
 _LEAVE = Statement(
     f"UPDATE instances SET status = '{InstanceStatus.LEFT}', expires_at = {{now}} WHERE id = :id AND status = '{_ALIVE}'"
 )
+# Who held them can only be gone.
+_FREE_ALL = Statement("UPDATE locks SET expires_at = 0 WHERE expires_at > 0")
 _ALONE = Statement(f"UPDATE instances SET status = '{InstanceStatus.DEAD}' WHERE status = '{_ALIVE}'")
 # A lock that ran out is taken over with a greater token; who still holds it keeps the token.
 _TAKE = Statement(
@@ -66,6 +68,7 @@ def join(tx: Tx, news: list[NewInstance]) -> list[Instance | KsanaError]:
 def _join(tx: Tx, new: NewInstance) -> Instance:
     if not tx.dialect.shared:
         tx.run(_ALONE)
+        tx.run(_FREE_ALL)
     now = tx.now()
     values = {
         "id": new.id,
@@ -76,10 +79,24 @@ def _join(tx: Tx, new: NewInstance) -> Instance:
         "started_at": now,
         "heartbeat_at": now,
         "expires_at": now + new.lease // _MICROSECOND,
+        "queues": ",".join(new.queues),
+        "places": new.places,
+        "address": new.address[:255],
     }
     tx.core_run(insert(schema.instances).values(values))
     record_events(tx, now, [(EventType.INSTANCE_JOINED, f"instance/{new.id}", {"name": new.name})])
     return codec.instance(tx.core(select(schema.instances).where(schema.instances.c.id == new.id))[0])
+
+
+def beat(
+    tx: Tx, instance_id: str, lease: timedelta, leading: Lease | None, resigning: Lease | None
+) -> tuple[bool, bool]:
+    """Whether the instance's lease was renewed, and whether the lock that it leads by was."""
+    if tx.run(BEAT, id=instance_id, lease=lease // _MICROSECOND) != 1:
+        return False, False
+    if resigning is not None:
+        tx.run(_RELEASE, **_holder(resigning))
+    return True, leading is not None and tx.run(_RENEW, ttl=lease // _MICROSECOND, **_holder(leading)) == 1
 
 
 def leave(tx: Tx, ids: list[str]) -> list[bool | KsanaError]:

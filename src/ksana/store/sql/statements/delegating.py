@@ -102,6 +102,7 @@ def _item_rows(row: Row[Any], made: SnapshotNode, items: Sequence[Any], at: int)
             row.trace_id,
             at,
             at,
+            row.share,
         )
 
 

@@ -37,6 +37,7 @@ EXECUTION = columns(
     created_at="int",
     ended_at="int",
     updated_at="int",
+    share="text",
 )
 _JOBS = columns(id="int")
 _TARGETS = Statement(
@@ -100,6 +101,11 @@ def targets(tx: Tx, job_ids: Iterable[int]) -> Targets:
         {row.job_id: row.active for row in tx.query(_ACTIVE_COUNTS, job_states(limited, ACTIVE))} if limited else {}
     )
     return Targets(jobs, active)
+
+
+def job_share(job_id: int) -> str:
+    """Under which runs of a job take turns with others."""
+    return f"job/{job_id}"
 
 
 def insert_executions(tx: Tx, rows: Sequence[Sequence[Any]]) -> list[int]:
@@ -182,6 +188,7 @@ def _row(tx: Tx, new: NewExecution, job: Row[Any]) -> tuple[Any, ...]:
         tx.clock,
         None,
         tx.clock,
+        job_share(job.id),
     )
 
 

@@ -21,17 +21,18 @@ from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStat
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements import admission, starting
-from ksana.store.sql.statements.enqueuing import Targets, insert_executions, targets
+from ksana.store.sql.statements.enqueuing import Targets, insert_executions, job_share, targets
 from ksana.store.sql.statements.journal import Happening, record_events
 from ksana.store.sql.statements.ledger import OccurrenceRow, record_occurrences, skipped_row
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import NewRun
 
-# The fence: a schedule that was changed, paused or fired by somebody else since the decision was made is not found.
+# The fence: a schedule that was changed, paused or fired by somebody else since the decision was made is not found; nor one
+# that somebody is just changing or firing, whom a writer must not wait for.
 _LOCK_DUE = Statement(
     "SELECT t.id, r.version, r.planned_for, t.job_id, t.workflow_id, t.input FROM {rows} {join} schedules t {by_id} ON t.id = r.id"
     " WHERE t.version = r.version AND t.next_planned_for = r.planned_for"
-    f" AND t.status = '{ScheduleStatus.ACTIVE}' ORDER BY t.id {{for_update}}",
+    f" AND t.status = '{ScheduleStatus.ACTIVE}' ORDER BY t.id {{skip_locked}}",
     columns(id="int", version="int", planned_for="int"),
 )
 _MOVE_CURSORS = update_by_id(
@@ -96,6 +97,7 @@ class _Writing:
                 self.now,
                 None if reason is None else self.now,
                 self.now,
+                job_share(schedule.job_id),
             )
         )
         if reason is not None:

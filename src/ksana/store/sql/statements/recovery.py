@@ -25,6 +25,7 @@ _RUNNING = frozenset({ExecutionStatus.RUNNING})
 REQUEUE = ExecutionMove(_RUNNING, ExecutionStatus.SCHEDULED)
 FAIL_LOST = ExecutionMove(_RUNNING, ExecutionStatus.FAILED)
 LOST = "its instance was lost while it ran"
+LOST_TOO_OFTEN = "its instance was lost while it ran, {} times: it may be what ends them"
 
 _EXPIRED = Statement(
     f"SELECT t.id FROM instances t WHERE t.status = '{InstanceStatus.ALIVE}' AND t.expires_at <= {{now}}"
@@ -37,6 +38,12 @@ _ORPHANS = Statement(
     f" AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id = t.owner AND i.status = '{InstanceStatus.ALIVE}')"
     " ORDER BY t.id LIMIT :most {skip_locked}"
 )
+_COUNT_LOSSES = update_by_id("executions", columns(id="int"), losses="t.losses + 1")
+_ANY_ORPHAN = Statement(
+    "SELECT 1 FROM executions t {by_owner} WHERE t.owner IS NOT NULL"
+    f" AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.id = t.owner AND i.status = '{InstanceStatus.ALIVE}') LIMIT 1"
+)
+_NEXT_EXPIRY = Statement(f"SELECT min(t.expires_at) FROM instances t WHERE t.status = '{InstanceStatus.ALIVE}'")
 _RULES = Statement("SELECT t.id, t.recovery FROM {rows} {join} jobs t ON t.id = r.id", columns(id="int"))
 
 
@@ -44,6 +51,7 @@ _RULES = Statement("SELECT t.id, t.recovery FROM {rows} {join} jobs t ON t.id = 
 class Sweep:
     now: datetime
     limit: int
+    most_losses: int
 
 
 def recover(tx: Tx, sweeps: list[Sweep]) -> list[Recovered | KsanaError]:
@@ -56,14 +64,34 @@ def _recover(tx: Tx, sweep: Sweep) -> Recovered:
     orphans = tx.query(_ORPHANS, most=sweep.limit)
     at_most_once = _at_most_once(tx, orphans)
     record_attempts(tx, [attempt_row(row, AttemptStatus.LOST, at, LOST) for row in orphans])
-    failed = [Moved(row, FAIL_LOST.target, at, error=LOST) for row in orphans if row.id in at_most_once]
+    tx.run(_COUNT_LOSSES, [(row.id,) for row in orphans])
+    errors = {
+        row.id: error for row in orphans if (error := _given_up(row, at_most_once, sweep.most_losses)) is not None
+    }
+    failed = [Moved(row, FAIL_LOST.target, at, error=errors[row.id]) for row in orphans if row.id in errors]
     requeued = [
         Moved(row, REQUEUE.target, at, ready_at=row.planned_for or row.created_at)
         for row in orphans
-        if row.id not in at_most_once
+        if row.id not in errors
     ]
     apply_moves(tx, failed + requeued)
     return Recovered(dead, requeued=len(requeued), failed=len(failed))
+
+
+def next_at(tx: Tx) -> int | None:
+    """When the next lease ends; 0 if somebody's work is there to be taken already."""
+    if tx.query(_ANY_ORPHAN):
+        return 0
+    expiry: int | None = tx.query(_NEXT_EXPIRY)[0][0]
+    return expiry
+
+
+def _given_up(row: Row[Any], at_most_once: set[int], most_losses: int) -> str | None:
+    """Why it is not tried again; None: it is."""
+    if row.id in at_most_once:
+        return LOST
+    lost = row.losses + 1
+    return LOST_TOO_OFTEN.format(lost) if lost >= most_losses else None
 
 
 def _bury(tx: Tx, at: int) -> tuple[str, ...]:

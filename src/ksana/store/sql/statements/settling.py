@@ -51,7 +51,7 @@ DELEGATE = ExecutionMove(_RUNNING, ExecutionStatus.DELEGATED)
 STOP = ExecutionMove(ACTIVE, ExecutionStatus.STOPPED)
 
 _LOCK_CLAIMS = Statement(
-    "SELECT t.id, r.epoch AS claimed_epoch, t.job_id, t.epoch, t.attempt, t.owner, t.attempt_started_at, t.planned_for,"
+    "SELECT t.id, r.epoch AS claimed_epoch, t.job_id, t.epoch, t.attempt, t.owner, t.attempt_started_at, t.planned_for, t.share,"
     " t.created_at, t.trace_id, t.status, t.workflow_run_id, t.node_id, t.parent_id, t.input"
     " FROM {rows} {join} executions t {by_id} ON t.id = r.id"
     f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}' ORDER BY t.id {{for_update}}",

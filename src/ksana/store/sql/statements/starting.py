@@ -62,6 +62,7 @@ NODE = columns(
     trace_id="text",
     created_at="int",
     updated_at="int",
+    share="text",
 )
 _runs = schema.workflow_runs.c
 
@@ -214,6 +215,7 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
 def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
     new, at = each.new, to_micros(each.new.at)
     planned_for = at if each.planned_for is None else each.planned_for
+    share = f"workflow/{new.workflow_id}" if each.task.tenant_id is None else f"tenant/{each.task.tenant_id}"
     for node_id, needed in new.snapshot.graph.dependencies.items():
         made = new.snapshot.nodes[node_id]
         ready = not needed and not each.queued
@@ -235,6 +237,7 @@ def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
             new.trace_id,
             at,
             at,
+            share,
         )
 
 

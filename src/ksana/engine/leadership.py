@@ -1,0 +1,105 @@
+"""Who goes first. One instance leads, by a lease in the store; its token is the leader's term.
+
+Nothing that must not happen twice hangs on it: the ledger's key, cursors and epochs see to that, whoever leads. The leader
+does at once what others leave to it, so that the work is done once and not by all; what stays undone a little longer, because
+the leader is gone, slow or hangs, any of the others does (`headstart`). What only one may do, the leader does alone.
+
+The lease is renewed with the instance's own, by the heartbeat's thread. Whoever could not renew it for a while does not lead
+any more, whether or not it has heard so: a process that was stopped wakes up and knows.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from math import inf
+
+from ksana.domain.clock import Clock
+from ksana.domain.instance import LEADER, LEASE, MARGIN, Lease
+from ksana.engine.loop import Periodic, Round
+from ksana.store.base import Store
+from ksana.telemetry import log
+
+HEADSTART = timedelta(milliseconds=500)
+"""How long the others leave to the leader what is due: longer than it takes to fire a thousand at once."""
+
+
+class Leadership:
+    """A Periodic: stands for election whenever nobody leads."""
+
+    name = "leadership"
+    interval = timedelta(seconds=1)
+
+    def __init__(self, store: Store, clock: Clock, owner: Callable[[], str | None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._owner = owner
+        self._lease: Lease | None = None
+        self._until = -inf
+        self.on_elected: Callable[[], None] = _nothing
+
+    @property
+    def lease(self) -> Lease | None:
+        """What it leads by, as far as is known."""
+        return self._lease
+
+    @property
+    def leads(self) -> bool:
+        return self._lease is not None and self._clock.monotonic() < self._until
+
+    @property
+    def headstart(self) -> timedelta:
+        """How long to leave to the leader what is due."""
+        return timedelta(0) if self.leads else HEADSTART
+
+    async def run_once(self, now: datetime) -> Round:
+        owner = self._owner()
+        if owner is None or self.leads:
+            return Round()
+        held = await self._store.lock(LEADER)
+        if held is not None and held.owner != owner:
+            return Round(0, max(held.expires_at, now + self.interval / 10))
+        began = self._clock.monotonic()
+        lease = await self._store.acquire_lock(LEADER, owner, LEASE)
+        if lease is None:
+            return Round()
+        self.assume(lease, began + (LEASE - MARGIN).total_seconds())
+        log().info("leads", action="instance.leads", instance_id=owner, term=lease.token)
+        self.on_elected()
+        return Round(1)
+
+    def assume(self, lease: Lease, until: float = inf) -> None:
+        """It leads by this lease, until then at the latest, by the monotonic clock."""
+        self._lease, self._until = lease, until
+
+    def renewed(self, lease: Lease, at: float) -> None:
+        """The heartbeat that began then has renewed it. Called by its thread."""
+        if self._lease is lease:
+            self._until = at + (LEASE - MARGIN).total_seconds()
+
+    def lose(self, lease: Lease) -> None:
+        """Somebody else may lead now."""
+        if self._lease is lease:
+            self._lease, self._until = None, -inf
+            log().warning("leads no more", action="instance.leads_no_more", term=lease.token)
+
+    async def resign(self) -> None:
+        """Another may lead at once. StoreUnavailable."""
+        if self._lease is not None:
+            lease, self._lease = self._lease, None
+            await self._store.release_lock(lease)
+
+
+class Led:
+    """A Periodic that the leader does alone."""
+
+    def __init__(self, periodic: Periodic, leadership: Leadership) -> None:
+        self.name = periodic.name
+        self.interval = periodic.interval
+        self._periodic = periodic
+        self._leadership = leadership
+
+    async def run_once(self, now: datetime) -> Round:
+        return await self._periodic.run_once(now) if self._leadership.leads else Round()
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
