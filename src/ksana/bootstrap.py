@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from ksana.api.app import ApiOptions, Contract, create_app
 from ksana.api.contracts.audit import audit_contract
 from ksana.api.contracts.cronjob import cronjob_contract
+from ksana.api.contracts.instances import instances_contract
 from ksana.api.contracts.jobchain import jobchain_contract
 from ksana.api.contracts.ksana import ksana_contract
 from ksana.api.contracts.plans import plans_contract
@@ -36,7 +37,7 @@ from ksana.domain.errors import (
     StoreUnavailable,
     UnsafeRuntime,
 )
-from ksana.domain.instance import Role
+from ksana.domain.instance import InstanceStatus, Role
 from ksana.engine.audit import Report, audit_ledger
 from ksana.engine.clock import Timekeeper
 from ksana.engine.commands import (
@@ -157,6 +158,8 @@ class Instance:
         """Figures that are counted in the store. Without it, the last ones are shown."""
         try:
             self.measures.refresh(await self.store.figures())
+            living = [each for each in await self.store.instances() if each.status is InstanceStatus.ALIVE]
+            self.measures.standing(leads=self.engine.leadership.leads, living=len(living))
             figures = await self.store.plan_figures()
             up = self.outside.trouble is None
             self.measures.plans.refresh(figures, self.engine.keeper.findings, self.clock.now(), up=up)
@@ -185,6 +188,7 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         ksana_contract(services),
         schedules_contract(services),
         audit_contract(services),
+        instances_contract(services),
     ]
 
 
@@ -212,7 +216,7 @@ def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
     return EngineOptions(
         lifetimes=_lifetimes(settings),
         callback=CallbackOptions(
-            settings.callback.base_url or f"{base_url}/api/v1/callbacks", settings.callback.token_ttl
+            settings.callback.base_url or _own_callbacks(settings, base_url), settings.callback.token_ttl
         ),
         member=_member(settings, base_url),
         workers=settings.executor.worker_pool_size,
@@ -220,6 +224,10 @@ def _engine_options(settings: Settings, base_url: str) -> EngineOptions:
         scheduler=SchedulerOptions(scheduler.poll_interval, scheduler.ahead_seconds, scheduler.batch_limit),
         retention=RetentionOptions(retention.max_age, retention.max_runs, retention.interval),
     )
+
+
+def _own_callbacks(settings: Settings, base_url: str) -> str:
+    return f"{base_url}/api/v1/callbacks" if Role.API in settings.instance.roles else ""
 
 
 def _member(settings: Settings, base_url: str) -> Member:

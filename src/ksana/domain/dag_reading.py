@@ -7,7 +7,7 @@ from typing import Any
 from ksana.domain.dag import NEEDS_DEPENDENCIES, Graph, TriggerRule
 from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidDag, InvalidInput
-from ksana.domain.job import RecoveryRule
+from ksana.domain.job import RecoveryRule, checked_queue
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.workflow import MAX_ITEMS, Dag, ForEach, Node, Overlap
 
@@ -20,7 +20,7 @@ _DAG_KEYS = frozenset(
 _NODE_KEYS = frozenset(
     {
         *("id", "name", "description", "jobId", "type", "cfg", "dependsOn", "retry", "timeout"),
-        *("triggerRule", "when", "forEach", "params", "recovery"),
+        *("triggerRule", "when", "forEach", "params", "recovery", "workerQueue"),
     }
 )
 _RETRY_KEYS = frozenset({"maxAttempts", "backoffMillis", "backoffMultiplier"})
@@ -102,6 +102,7 @@ def _read_node(given: Mapping[str, Any], node_id: str, place: str) -> Node:
         for_each=_for_each(given.get("forEach"), f"{place}.forEach"),
         params=_object(given.get("params"), f"{place}.params") or {},
         recovery=_recovery(given.get("recovery"), f"{place}.recovery"),
+        worker_queue=_queue(given.get("workerQueue"), f"{place}.workerQueue"),
     )
 
 
@@ -183,6 +184,13 @@ def _recovery(value: Any, place: str) -> RecoveryRule | None:
         return None if value is None else RecoveryRule(value.lower())
     except (ValueError, AttributeError):
         raise InvalidDag(place, f"must be one of {', '.join(RecoveryRule)}") from None
+
+
+def _queue(value: Any, place: str) -> str | None:
+    try:
+        return None if value is None else checked_queue(_text(value, place))
+    except InvalidInput as error:
+        raise InvalidDag(place, error.reason) from None
 
 
 def _overlap(value: Any, limit: int | None) -> Overlap:

@@ -1,5 +1,6 @@
 """A job: what to do, how long it may take, how often it is tried, and how many may run at once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +14,9 @@ NAME_LENGTH = 128
 DESCRIPTION_LENGTH = 512
 DEFAULT_QUEUE_LIMIT = 1_000
 MAX_CONCURRENCY = 1_000_000
+DEFAULT_QUEUE = "default"
+QUEUE_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+_QUEUE = re.compile(QUEUE_PATTERN)
 
 
 class ConcurrencyPolicy(StrEnum):
@@ -60,7 +64,8 @@ class JobSpec:
     concurrency: ConcurrencyPolicy = ConcurrencyPolicy.QUEUE
     queue_limit: int = DEFAULT_QUEUE_LIMIT
     recovery: RecoveryRule = RecoveryRule.RETRY
-    worker_queue: str = "default"
+    worker_queue: str = DEFAULT_QUEUE
+    """Which workers may do it: those that serve this queue."""
     contract: Contract = Contract.JOBCHAIN
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,8 +83,7 @@ class JobSpec:
             raise InvalidInput("max_concurrency", f"must be between 1 and {MAX_CONCURRENCY}")
         if not 0 <= self.queue_limit <= MAX_CONCURRENCY:
             raise InvalidInput("queue_limit", f"must be between 0 and {MAX_CONCURRENCY}")
-        if not 1 <= len(self.worker_queue) <= 64 or not self.worker_queue.isprintable():
-            raise InvalidInput("worker_queue", "must have 1 to 64 printable characters")
+        checked_queue(self.worker_queue)
 
     @property
     def limited(self) -> bool:
@@ -98,6 +102,13 @@ class Job:
     created_at: datetime
     updated_at: datetime
     deleted: bool = False
+
+
+def checked_queue(name: str, *, field: str = "worker_queue") -> str:
+    """The name itself; InvalidInput if no worker could be told to serve it."""
+    if not _QUEUE.fullmatch(name):
+        raise InvalidInput(field, "must be 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or a digit")
+    return name
 
 
 def checked_name(name: str, *, field: str = "name") -> str:

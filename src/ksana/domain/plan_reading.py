@@ -16,7 +16,7 @@ _PLAN_KEYS = frozenset(
     }
 )
 _STAGE_KEYS = frozenset(
-    {"name", "description", "jobId", "type", "config", "retry", "timeout", "params", "when", "recovery"}
+    {"name", "description", "jobId", "type", "config", "retry", "timeout", "params", "when", "recovery", "workerQueue"}
 )
 _WAVE_KEYS = frozenset({"size", "percent", "pauseAfter", "gate"})
 _GATE_KEYS = frozenset({"maxFailedPercent"})

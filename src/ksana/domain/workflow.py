@@ -53,6 +53,7 @@ class Node:
     params: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the job's config that are different here."""
     recovery: RecoveryRule | None = None
+    worker_queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ksana.domain.outcome import Evidence
 from ksana.domain.schedule import FireDecision
 from ksana.domain.states import ACTIVE, CRONJOB_NAMES, RUN_ACTIVE, ExecutionStatus
 from ksana.engine.plans.measures import PlanMeasures
-from ksana.store.requests import Figures
+from ksana.store.requests import Figures, Recovered
 from ksana.store.workflow_requests import EndedRun
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -70,6 +70,14 @@ class Measures:
             buckets=_SECONDS,
         )
         self.plans = PlanMeasures(registry)
+        self._leads = Gauge("ksana_leads", "1 while this instance leads.", registry=registry)
+        self._living = Gauge("ksana_instances", "Instances that are alive.", registry=registry)
+        self._fenced = Counter(
+            "ksana_fenced", "Results that were refused: the attempt was no longer this instance's.", registry=registry
+        )
+        self._rescued = Counter(
+            "ksana_recovered", "Executions whose instance was lost while they ran.", ["outcome"], registry=registry
+        )
         self._running = Gauge("ksana_worker_running", "Executions that this instance runs.", registry=registry)
 
     def looked(self, seconds: float) -> None:
@@ -120,6 +128,19 @@ class Measures:
         """A workflow run is over."""
         self._flows.labels(ended.status.value).inc()
         self._flow_seconds.observe(ended.seconds)
+
+    def fenced(self) -> None:
+        self._fenced.inc()
+
+    def recovered(self, found: Recovered) -> None:
+        """Work of instances that are gone."""
+        self._rescued.labels("requeued").inc(found.requeued)
+        self._rescued.labels("failed").inc(found.failed)
+
+    def standing(self, *, leads: bool, living: int) -> None:
+        """How this instance stands among the others, when somebody asks."""
+        self._leads.set(leads)
+        self._living.set(living)
 
     def expired(self, number: int) -> None:
         """So many runs waited for their callback in vain."""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ksana.domain.errors import NotFound
 from ksana.domain.execution import Execution
+from ksana.domain.instance import InstanceStatus
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.states import HOLDS_SLOT, ExecutionStatus, ScheduleStatus
@@ -124,6 +125,14 @@ class Queries:
             case _:
                 return Explanation(execution, "ENDED", f"it ended {execution.status}")
 
+    async def _unserved(self, execution: Execution) -> str | None:
+        """The queue that it waits in, if nobody serves that."""
+        if execution.job_id is None or execution.node_id is not None:
+            return None
+        queue = (await self._store.job(execution.job_id)).spec.worker_queue
+        living = [each for each in await self._store.instances() if each.status is InstanceStatus.ALIVE]
+        return None if any(queue in each.queues for each in living) else queue
+
     async def _queued(self, execution: Execution) -> Explanation:
         job = None if execution.job_id is None else await self._store.job(execution.job_id)
         counts = {} if job is None else await self._store.active_counts(job.id)
@@ -136,5 +145,8 @@ class Queries:
     async def _scheduled(self, execution: Execution, now: datetime) -> Explanation:
         if execution.ready_at is not None and execution.ready_at > now:
             return Explanation(execution, "NOT_DUE", "its time has not come", until=execution.ready_at)
+        queue = await self._unserved(execution)
+        if queue is not None:
+            return Explanation(execution, "NO_WORKER", f"no living instance serves the queue {queue}")
         told = "it is due and will be claimed as soon as a worker of its queue has capacity"
         return Explanation(execution, "NO_CAPACITY", told)

@@ -42,6 +42,9 @@ T = TypeVar("T")
 BACKSTOP = timedelta(seconds=2)
 """How long after its own deadline an executor that does not keep it is cut off."""
 TOKEN_BYTES = 32
+NOWHERE_TO_CALL_BACK = (
+    "the worker has no API of its own for the callback: set callback.base_url to where targets find one"
+)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
@@ -53,7 +56,7 @@ class ExecutorSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class CallbackOptions:
     base_url: str
-    """Where targets reach the callback interface; a token is appended."""
+    """Where targets reach the callback interface; a token is appended. Empty: nobody knows."""
     token_ttl: timedelta = timedelta(hours=1)
 
 
@@ -134,6 +137,8 @@ class Runner:
         mode = ExecutionMode.ASYNC if forced else job.spec.mode
         grant = None
         if mode is ExecutionMode.ASYNC:
+            if not self._callback.base_url:
+                return Failed(NOWHERE_TO_CALL_BACK, retryable=False)
             grant = await self._granted(claimed, at)
             if grant is None:
                 return FENCED
@@ -289,6 +294,8 @@ class Runner:
     def _account(self, claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
         self._measures.attempted(outcome.evidence)
         self._measures.node_attempted(claimed, seconds)
+        if result.fenced:
+            self._measures.fenced()
         if result.status is ExecutionStatus.RETRYING:
             self._measures.retried(claimed)
         elif result.status in TERMINAL:

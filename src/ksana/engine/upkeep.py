@@ -26,10 +26,9 @@ class Recovery:
     name = "recovery"
     interval = HEARTBEAT
 
-    def __init__(
-        self, store: Store, signals: Signals, headstart: Callable[[], timedelta] = lambda: timedelta(0)
-    ) -> None:
+    def __init__(self, store: Store, signals: Signals, measures: Measures, headstart: Callable[[], timedelta]) -> None:
         self._store = store
+        self._measures = measures
         self._signals = signals
         self._headstart = headstart
 
@@ -53,6 +52,7 @@ class Recovery:
                 failed=found.failed,
             )
         if done:
+            self._measures.recovered(found)
             self._signals.work()
         return Round(done, now if done else None)
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from ksana.domain.job import QUEUE_PATTERN
 from ksana.settings.declare import Setting, rows, setting
 from ksana.settings.urls import DATABASE_URL, GO_DSN, HTTP_URL, REDIS_URL
 from ksana.settings.values import (
@@ -67,7 +68,7 @@ class InstanceSettings:
         flag="--roles",
     )
     queues: tuple[str, ...] = setting(
-        words("list of queues", r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", least=1),
+        words("list of queues", QUEUE_PATTERN, least=1),
         ("default",),
         "Queues that its workers serve; a job names one with `worker_queue` to ask for a kind of worker.",
         flag="--queues",

@@ -198,13 +198,12 @@ class _Nodes:
         return replace(spec, config=checked, mode=mode, callback_timeout=wait)
 
     def _overridden(self, spec: JobSpec, node: Node) -> JobSpec:
-        if node.retry is None and node.timeout is None and node.recovery is None:
-            return spec
         return replace(
             spec,
             retry=node.retry or spec.retry,
             timeout=node.timeout or spec.timeout,
             recovery=node.recovery or spec.recovery,
+            worker_queue=node.worker_queue or spec.worker_queue,
         )
 
     def _needs(self, node: Node, spec: JobSpec, place: str) -> tuple[str, ...]:

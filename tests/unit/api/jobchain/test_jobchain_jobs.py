@@ -44,6 +44,7 @@ async def test_a_created_job_comes_back_complete(world: World) -> None:
         "concurrencyPolicy": "PARALLEL",
         "recovery": "retry",
         "labels": {},
+        "workerQueue": "default",
     }
     assert await world.fetch(job["jobId"]) == job
 

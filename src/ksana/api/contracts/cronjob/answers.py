@@ -110,6 +110,7 @@ class Task(Answer):
     follow_redirects: bool | None
     connect_timeout: int | float | None
     labels: dict[str, str]
+    worker_queue: str
     start_at: datetime | None
     end_at: datetime | None
     jitter: int | float | None

@@ -25,6 +25,7 @@ FIELDS: Mapping[str, tuple[Part, str]] = {
     "queue_limit": (Part.JOB, "queue_limit"),
     "recovery": (Part.JOB, "recovery"),
     "labels": (Part.JOB, "labels"),
+    "worker_queue": (Part.JOB, "worker_queue"),
     "status": (Part.JOB, "enabled"),
     "http_method": (Part.CONFIG, "method"),
     "target_url": (Part.CONFIG, "url"),

@@ -10,7 +10,7 @@ from ksana.api.contracts.cronjob.shapes import GivenRetry, NewTask, TaskChanges,
 from ksana.api.contracts.values import as_json
 from ksana.domain.durations import format_duration
 from ksana.domain.errors import InvalidInput
-from ksana.domain.job import Contract, JobSpec
+from ksana.domain.job import DEFAULT_QUEUE, Contract, JobSpec
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec
 from ksana.domain.states import CRONJOB_NAMES, ExecutionStatus
@@ -37,7 +37,8 @@ class Reader:
     def replacement(self, view: JobView, task: NewTask, version: int | None) -> JobEdit:
         """The whole job anew; what document 003 has no word for stays. InvalidInput."""
         draft, stored = self.draft(task), view.job.spec
-        kept = replace(draft.spec, contract=stored.contract, worker_queue=stored.worker_queue)
+        queue = stored.worker_queue if task.worker_queue is None else task.worker_queue
+        kept = replace(draft.spec, contract=stored.contract, worker_queue=queue)
         return JobEdit(kept, draft.schedule.spec if draft.schedule else None, version)
 
     def amendment(self, view: JobView, changes: TaskChanges) -> JobEdit:
@@ -54,6 +55,7 @@ class Reader:
             "description": "",
             "headers": {},
             "labels": {},
+            "worker_queue": DEFAULT_QUEUE,
             "timeout_seconds": self._settings.executor.request_timeout,
             "callback_timeout_sec": CALLBACK_TIMEOUT,
             "retry_policy": self._default_retry(),

@@ -68,6 +68,8 @@ class TaskFields(Shape):
     follow_redirects: StrictBool = False
     connect_timeout: Duration | None = None
     labels: dict[Text, Text] | None = None
+    worker_queue: Text | None = None
+    """Which workers may do it: those that serve this queue."""
     start_at: Instant | None = None
     end_at: Instant | None = None
     jitter: Duration | None = None

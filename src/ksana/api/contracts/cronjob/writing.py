@@ -64,6 +64,7 @@ def _job_fields(spec: JobSpec) -> dict[str, Any]:
         "recovery": spec.recovery.value,
         "queue_limit": spec.queue_limit,
         "labels": dict(spec.labels),
+        "worker_queue": spec.worker_queue,
     }
 
 

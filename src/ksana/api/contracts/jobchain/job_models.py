@@ -41,6 +41,7 @@ SHOWN: dict[str, Any] = {
     "concurrencyPolicy": "PARALLEL",
     "recovery": "retry",
     "labels": {},
+    "workerQueue": "default",
 }
 
 
@@ -91,6 +92,9 @@ class _JobParts(Strict):
         default=None, description="What becomes of a run whose instance died: `retry` (the default) or `fail`."
     )
     labels: dict[Text, Text] | None = None
+    worker_queue: Text | None = Field(
+        default=None, description="Which workers may do it: those that serve this queue; `default`."
+    )
 
 
 class JobBody(_JobParts):
@@ -144,6 +148,7 @@ class JobShown(JobSummary):
     concurrency_policy: ConcurrencyPolicy
     recovery: RecoveryRule
     labels: dict[str, str]
+    worker_queue: str
 
 
 class JobsShown(BaseModel):

@@ -22,6 +22,7 @@ ELSE_TIMEOUT = timedelta(hours=1)
 FIELDS: Mapping[str, str] = {
     **RETRY_FIELDS,
     "max_concurrency": "maxConcurrency",
+    "worker_queue": "workerQueue",
     MODE: f"{CONFIG}.{MODE}",
     CALLBACK_TIMEOUT: f"{CONFIG}.{CALLBACK_TIMEOUT}",
 }
@@ -35,6 +36,7 @@ _PARTS: Mapping[str, str] = {
     "concurrency_policy": "concurrency",
     "recovery": "recovery",
     "labels": "labels",
+    "worker_queue": "worker_queue",
 }
 """The fields of a body that are one of the spec's, and which."""
 

@@ -35,6 +35,7 @@ def job_shown(job: Job) -> dict[str, Any]:
         "concurrencyPolicy": spec.concurrency.value,
         "recovery": spec.recovery.value,
         "labels": dict(spec.labels),
+        "workerQueue": spec.worker_queue,
     }
 
 

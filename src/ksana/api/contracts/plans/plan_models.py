@@ -76,6 +76,7 @@ class StageBody(_Part):
     params: dict[str, Any] | None = None
     when: str | None = Field(default=None, description="The stage is skipped unless this is true.")
     recovery: RecoveryRule | None = Field(default=None, description="If its instance dies while it runs.")
+    worker_queue: str | None = Field(default=None, description="Which workers may do it: those that serve this queue.")
 
 
 class TenantBody(_Part):
