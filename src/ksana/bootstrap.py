@@ -365,6 +365,8 @@ async def purge_store(loaded: Loaded, clock: Clock, retention: RetentionOptions)
 def upgrade_schema(url: str, options: StoreOptions) -> tuple[str | None, str]:
     """Brings the schema to this version; the revisions before and after. SchemaMismatch if it is newer already."""
     before, now = migrate.upgrade(url, options)
+    if now != migrate.HEAD:
+        log().warning("the schema is of a later version", action="store.schema_ahead", schema=now, ours=migrate.HEAD)
     if before != now:
         log().info("schema brought up to date", action="store.migrated", before=before, now=now)
     return before, now
@@ -457,7 +459,7 @@ async def examine(loaded: Loaded, clock: Clock) -> list[Diagnosis]:
     except KsanaError as error:
         return [Diagnosis("store", "fail", error.message)]
     found = [Diagnosis("store", "ok", f"reachable at {endpoint(url)}"), schema_diagnosis(state)]
-    return [*found, *(await _diagnose_open(url, options, clock))] if state.state == "current" else found
+    return [*found, *(await _diagnose_open(url, options, clock))] if state.usable else found
 
 
 def _examine_json(path: Path) -> Diagnosis:
@@ -495,6 +497,9 @@ def schema_diagnosis(state: migrate.SchemaStatus) -> Diagnosis:
             return Diagnosis("schema", "ok", f"at {state.current}, this version's")
         case "empty":
             return Diagnosis("schema", "warn", "there are no tables yet: `ksana migrate` or `ksana serve` makes them")
+        case "ahead":
+            told = f"at {state.current}, of a later version, which this one can work with: upgrade it soon"
+            return Diagnosis("schema", "warn", told)
         case "older":
             told = f"at {state.current}, this version needs {state.head}: `ksana migrate` or `ksana serve` upgrades it"
             return Diagnosis("schema", "warn", told)

@@ -91,10 +91,24 @@ def test_a_schema_from_a_later_program_is_refused_by_name(url: str) -> None:
     engine = engine_of(url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE marks SET at = 9999 WHERE name = 'schema_serves_from'"))
     engine.dispose()
     for attempt in (lambda: migrate.upgrade(url, OPTIONS), lambda: open_store(url, options=OPTIONS, clock=FakeClock())):
         with pytest.raises(SchemaMismatch, match=r"9999.*upgrade Ksana"):
             attempt()
+
+
+async def test_a_schema_of_a_later_program_that_says_so_is_worked_on(url: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    assert migrate.status(url, OPTIONS).state == "ahead"
+    assert migrate.upgrade(url, OPTIONS) == ("9999", "9999")
+    store = open_store(url, options=OPTIONS, clock=FakeClock())
+    assert (await store.ping()).reachable
+    await store.close()
 
 
 def test_a_migration_that_was_killed_half_way_goes_on(url: str) -> None:

@@ -101,7 +101,9 @@ class Simulation:
 
     async def join(self) -> None:
         # Its lease is a year: no thread beats for it here.
-        await self.store.join(NewInstance(self.instance, self.instance, "0", ("all",), timedelta(days=365), ("default",)))
+        await self.store.join(
+            NewInstance(self.instance, self.instance, "0", ("all",), timedelta(days=365), ("default",))
+        )
         self.engine.membership.instance_id = self.instance
         self.engine.leadership.assume(Lease(LEADER, self.instance, 1, self.clock.now()))
 

@@ -17,13 +17,21 @@ from ksana.store.sql.filelock import hold_file
 
 HEAD = "0004"
 """The newest revision in migrations/versions (a test compares)."""
+SERVES_FROM = "0003"
+"""The oldest program, by its newest revision, that can go on working on this schema while instances are upgraded one by one."""
+_SERVES = "schema_serves_from"
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatus:
     current: str | None
     head: str
-    state: Literal["empty", "current", "older", "newer"]
+    state: Literal["empty", "current", "older", "ahead", "newer"]
+    """`ahead`: of a later program, which says that this one can work on it, too."""
+
+    @property
+    def usable(self) -> bool:
+        return self.state in {"current", "ahead"}
 
 
 def status(url: str, options: StoreOptions) -> SchemaStatus:
@@ -40,14 +48,14 @@ def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
     done. SchemaMismatch if the database is newer than the program."""
     before = status(url, options)
     _refuse_newer(before)
-    if before.state == "current":
-        return before.current, before.head
+    if before.usable:
+        return before.current, before.current or before.head
     file_lock = hold_file(url)
     try:
         dialect = dialect_of(url)
         with _connected(dialect.writing_engine(url, options, patient=True)) as connection:
             dialect.lock_for_migration(connection)
-            if _status(connection).state != "current":
+            if not _status(connection).usable:
                 _run(connection)
     finally:
         if file_lock is not None:
@@ -56,9 +64,9 @@ def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
 
 
 def require_current(found: SchemaStatus) -> None:
-    """SchemaMismatch, with what to do, unless the schema is this program's."""
+    """SchemaMismatch, with what to do, unless this program can work on the schema."""
     _refuse_newer(found)
-    if found.state != "current":
+    if not found.usable:
         raise SchemaMismatch(f"the database has schema {found.current or 'none'}, not {found.head}: run ksana migrate")
 
 
@@ -77,6 +85,10 @@ def _run(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     command.upgrade(config, "head")
+    connection.execute(text("DELETE FROM marks WHERE name = :name"), {"name": _SERVES})
+    connection.execute(
+        text("INSERT INTO marks (name, at) VALUES (:name, :at)"), {"name": _SERVES, "at": int(SERVES_FROM)}
+    )
     connection.commit()
 
 
@@ -87,8 +99,20 @@ def _status(connection: Connection) -> SchemaStatus:
     if current == HEAD:
         return SchemaStatus(current, HEAD, "current")
     # Revisions are numbered; one that is not ours, or is higher, comes from a later program.
-    older = current.isdigit() and current < HEAD
-    return SchemaStatus(current, HEAD, "older" if older else "newer")
+    if current.isdigit() and current < HEAD:
+        return SchemaStatus(current, HEAD, "older")
+    return SchemaStatus(current, HEAD, "ahead" if _serves_us(connection) else "newer")
+
+
+def _serves_us(connection: Connection) -> bool:
+    """Whether the later program that made this schema says that ours can work on it."""
+    try:
+        found = connection.execute(
+            text("SELECT at FROM marks WHERE name = :name"), {"name": _SERVES}
+        ).scalar_one_or_none()
+    finally:
+        connection.rollback()
+    return found is not None and int(found) <= int(HEAD)
 
 
 def _revision(connection: Connection) -> str | None:
