@@ -16,7 +16,7 @@ from ksana.domain.errors import KsanaError, StoreUnavailable
 from ksana.telemetry import log
 
 FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 5.0
+LONGEST_PAUSE = 3.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ nothing: after a while its instance resigns as the leader, and one that hangs fo
 """
 
 import asyncio
+import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ksana.store.base import Store
 from ksana.store.requests import NewInstance
 from ksana.telemetry import log
 
-_TRY_AGAIN = 0.5
+_TRY_AGAIN, _LONGEST_PAUSE = 0.5, 3.0
 TICK = 1.0
 SILENT = 5.0
 """After how many seconds without a tick of the event loop its instance does not lead any more."""
@@ -110,9 +111,12 @@ class Membership:
         self._events.joined()
 
     async def _tick(self) -> None:
-        """Shows the thread that the event loop is alive."""
+        """Shows the thread that the event loop is alive; and does not wait for one that hangs at the database to say that the
+        lease is over."""
         while True:
             self._ticked = self._clock.monotonic()
+            if self.instance_id is not None and self.owner is None:
+                self._lose(self.instance_id)
             await asyncio.sleep(TICK)
 
     def _keep_time(self, pulse: Pulse) -> None:
@@ -122,7 +126,8 @@ class Membership:
     # The thread: never in the event loop, so that nothing which blocks that can cost the lease ------------------------
 
     def _beat(self, instance_id: str, renewed: float, loop: asyncio.AbstractEventLoop) -> None:
-        while not self._ended.wait(HEARTBEAT.total_seconds()):
+        # An instance that was given up meanwhile must not be kept alive.
+        while not self._ended.wait(HEARTBEAT.total_seconds()) and self.instance_id == instance_id:
             began = self._clock.monotonic()
             if not self._try_to_beat(instance_id, renewed, loop):
                 if not self._ended.is_set():
@@ -157,7 +162,7 @@ class Membership:
         pulse = self._store.beat(
             instance_id, LEASE, leading=None if hangs else lease, resigning=lease if hangs else None
         )
-        if pulse is None:
+        if pulse is None or self.instance_id != instance_id:
             return False
         self._trusted_until = began + (LEASE - MARGIN).total_seconds()
         self._keep_time(pulse)
@@ -184,11 +189,13 @@ class Membership:
         self._rejoining = asyncio.create_task(self._rejoin(), name="rejoin")
 
     async def _rejoin(self) -> None:
+        pause = _TRY_AGAIN
         while not self._ended.is_set():
             try:
                 await self._join()
             except KsanaError as error:
                 log().warning("cannot join yet", action="instance.join_failed", err=error.message)
-                await asyncio.sleep(_TRY_AGAIN)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that not all come at once
+                pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 return

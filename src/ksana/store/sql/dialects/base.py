@@ -11,11 +11,18 @@ from ksana.store.requests import Diagnosis, StoreOptions
 RowColumns = Sequence[tuple[str, str]]
 
 
+READING_SECONDS = 30
+WRITING_SECONDS = 10
+"""How long an answer may take before its connection is given up. What writes is quick, and a lease hangs on it."""
+
+
 class Pool(NamedTuple):
-    """How many connections are kept, and how many more there may be while they are needed."""
+    """How many connections are kept, how many more there may be while they are needed, and how long each waits for an answer."""
 
     kept: int
     more: int = 0
+    patience: int | None = READING_SECONDS
+    """Seconds; None: as long as it takes."""
 
 
 class Courier(Protocol):
@@ -88,12 +95,12 @@ class ServerDialect(Dialect):
 
     def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:
         # One connection for the writer, one for heartbeats.
-        return self.engine(url, options, Pool(kept=2), patient=patient)
+        return self.engine(url, options, Pool(kept=2, patience=None if patient else WRITING_SECONDS))
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         kept = max(1, min(options.idle_readers, options.readers))
-        return self.engine(url, options, Pool(kept, more=options.readers - kept), patient=False)
+        return self.engine(url, options, Pool(kept, more=options.readers - kept))
 
     @abstractmethod
-    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
-        """READ COMMITTED; gives up on a silent server, unless it is `patient`."""
+    def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:
+        """READ COMMITTED; gives up on a silent server."""

@@ -39,7 +39,7 @@ class MysqlDialect(ServerDialect):
         "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
     }
 
-    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
+    def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:
         seconds = max(1, round(options.connect_timeout.total_seconds()))
         engine = create_engine(
             make_url(url).set(drivername="mysql+pymysql"),
@@ -53,13 +53,13 @@ class MysqlDialect(ServerDialect):
                 "connect_timeout": seconds,
                 # The driver's connect_timeout ends before the server's greeting; a silent one is given up all the same.
                 "read_timeout": seconds,
-                "write_timeout": None if patient else 30,
+                "write_timeout": pool.patience,
             },
         )
 
         @event.listens_for(engine, "connect")
         def _connect(connection: Any, record: Any) -> None:  # noqa: ARG001
-            connection._read_timeout = None if patient else 30  # noqa: SLF001  the driver has no other way
+            connection._read_timeout = pool.patience  # noqa: SLF001  the driver has no other way
             with connection.cursor() as cursor:
                 # Refuses what does not fit instead of cutting it off, whatever the server's default.
                 cursor.execute(

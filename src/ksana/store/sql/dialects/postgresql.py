@@ -1,8 +1,8 @@
 """PostgreSQL: several instances, row locks, READ COMMITTED."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
@@ -38,9 +38,9 @@ class PostgresqlDialect(ServerDialect):
         "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
     }
 
-    def engine(self, url: str, options: StoreOptions, pool: Pool, *, patient: bool) -> Engine:
+    def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:
         seconds = max(1, round(options.connect_timeout.total_seconds()))
-        return create_engine(
+        engine = create_engine(
             make_url(url).set(drivername="postgresql+psycopg"),
             isolation_level="READ COMMITTED",
             pool_size=pool.kept,
@@ -55,9 +55,19 @@ class PostgresqlDialect(ServerDialect):
                 "keepalives_idle": 5,
                 "keepalives_interval": 2,
                 "keepalives_count": 3,
-                "options": "-c timezone=UTC" if patient else f"-c timezone=UTC {_TIME_LIMITS} {_PLANNER}",
+                "options": "-c timezone=UTC" if pool.patience is None else f"-c timezone=UTC {_TIME_LIMITS} {_PLANNER}",
             },
         )
+
+        @event.listens_for(engine, "do_connect")
+        def _connect(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:  # noqa: ARG001
+            from ksana.store.sql.dialects.postgresql_connection import Impatient  # noqa: PLC0415 - and with it, the driver
+
+            connection = Impatient.connect(*arguments, **options)
+            connection.patience = pool.patience
+            return connection
+
+        return engine
 
     def rows_table(self, columns: RowColumns) -> str:
         fields = ", ".join(f"CAST(value ->> {i} AS {_TYPES[kind]}) AS {name}" for i, (name, kind) in enumerate(columns))
