@@ -101,8 +101,8 @@ class Serving:
             text = self.said.get(timeout=PATIENCE)
             if text is None:
                 raise AssertionError(f"it ended with {self.process.wait(PATIENCE)}: {self.lines}")
-            if "API:" in text:
-                self.base = text.split()[-1].removesuffix("/api/v1")
+            if "API:" in text or "health:" in text:  # an instance without an API answers probes alone
+                self.base = text.split()[-1].removesuffix("/api/v1").removesuffix("/health")
         return self
 
     def told(self) -> Iterator[str]:

@@ -55,10 +55,12 @@ def until(
 
 
 @contextmanager
-def serving(folder: Path, database_url: str, settings: Mapping[str, str]) -> Iterator[Serving]:
+def serving(
+    folder: Path, database_url: str, settings: Mapping[str, str], *flags: str, command: str = "serve"
+) -> Iterator[Serving]:
     """`ksana serve` on a free port with its data in the folder; it ends with the block."""
-    arguments = ("--port", "0", "--data-dir", str(folder / "data"), "--database-url", database_url)
-    server = Serving(begin("serve", *arguments, cwd=folder, env={"LOG_LEVEL": "warning", **settings}))
+    arguments = ("--port", "0", "--data-dir", str(folder / "data"), "--database-url", database_url, *flags)
+    server = Serving(begin(command, *arguments, cwd=folder, env={"LOG_LEVEL": "warning", **settings}))
     server.read()
     try:
         yield server.wait_ready()
