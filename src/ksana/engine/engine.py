@@ -164,13 +164,15 @@ class Engine:
     async def _stop(self, grace: timedelta) -> None:
         for loop in (self._scheduling, self._dispatching, self._driving, self._electing):
             await loop.stop()
-        await self.leadership.resign()
-        self._signals.tell_others(Hint.LEADER)
-        await self.workers.drain(grace)
+        await asyncio.gather(self._resign(), self.workers.drain(grace))
         self._signals.tell_others(Hint.WORK)
         for loop in (self._showing, self._watching, *self._of_scheduler):
             await loop.stop()
         await self.membership.stop()
+
+    async def _resign(self) -> None:
+        await self.leadership.resign()
+        self._signals.tell_others(Hint.LEADER)
 
     def _owner(self) -> str | None:
         return self.membership.owner

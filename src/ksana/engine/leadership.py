@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from math import inf
 
 from ksana.domain.clock import Clock
+from ksana.domain.errors import KsanaError
 from ksana.domain.instance import LEADER, LEASE, MARGIN, Lease
 from ksana.engine.loop import Periodic, Round
 from ksana.store.base import Store
@@ -82,10 +83,14 @@ class Leadership:
             log().warning("leads no more", action="instance.leads_no_more", term=lease.token)
 
     async def resign(self) -> None:
-        """Another may lead at once. StoreUnavailable."""
-        if self._lease is not None:
-            lease, self._lease = self._lease, None
+        """Another may lead at once."""
+        if self._lease is None:
+            return
+        lease, self._lease = self._lease, None
+        try:
             await self._store.release_lock(lease)
+        except KsanaError as error:
+            log().warning("the lease has to run out", action="instance.not_resigned", err=error.message)
 
 
 class Led:

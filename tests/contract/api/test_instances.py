@@ -118,7 +118,7 @@ def test_an_instance_that_is_not_there(cluster: Cluster) -> None:
 
 def test_a_queue_that_no_worker_could_serve_is_refused(cluster: Cluster) -> None:
     api = cluster.client(cluster.start())
-    for queue in ("", "a,b", " gpu", "x" * 65, "-"):
+    for queue in ("", "a,b", "x" * 65, "-"):
         assert_refused(api.post(TASKS, json=a_task("http://127.0.0.1:9/", worker_queue=queue)), "worker_queue")
         job = {
             "name": unique("job"),
