@@ -78,10 +78,15 @@ class Scheduler:
 
     async def run_once(self, now: datetime) -> Round:
         """Fires everything that is due at `now`, however much that is."""
-        if self._must_look(now) or self._must_step_in(now):
+        headstart = self._headstart()
+        if headstart:
+            overdue_at = await self._overdue_at(headstart)
+            if overdue_at is None or overdue_at > now:
+                return Round(0, overdue_at)
+        if self._must_look(now):
             await self._look(now)
         fired = 0
-        while due := self._window.take_due(now - self._headstart(), self._options.batch_limit):
+        while due := self._window.take_due(now - headstart, self._options.batch_limit):
             fired += await self._fire(due, now)
             if self._window.next_at() is None:
                 await self._look(now)
@@ -91,10 +96,11 @@ class Scheduler:
         # A clock that went back must not keep us from looking until it has caught up.
         return self._look_at is None or not self._look_at - self.interval <= now < self._look_at
 
-    def _must_step_in(self, now: datetime) -> bool:
-        """Whether the leader seems not to have fired what was left to it: most likely it has, and only we do not know."""
-        headstart, soonest = self._headstart(), self._window.next_at()
-        return bool(headstart) and soonest is not None and soonest + headstart <= now
+    async def _overdue_at(self, headstart: timedelta) -> datetime | None:
+        """From when on the leader has not fired what was left to it. Asked of the store each time: the leader moves on."""
+        self.look_again()
+        soonest = await self._store.next_fire_at()
+        return None if soonest is None else soonest + headstart
 
     async def _look(self, now: datetime) -> None:
         began = self._clock.monotonic()
