@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from bench import dag, every_second, kills, plans, store
+from bench import dag, every_second, kills, plans, store, wakeups
 from bench.report import table
 
 
@@ -12,7 +12,9 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=1_000_000, help="how long a history to claim from")
     parser.add_argument("--tasks", type=int, default=1_000, help="how many tasks fire each second")
     parser.add_argument("--seconds", type=int, default=30, help="for how long")
-    parser.add_argument("--only", choices=["store", "every-second", "dag", "kills", "plans"], help="one part alone")
+    parser.add_argument(
+        "--only", choices=["store", "every-second", "dag", "kills", "plans", "wakeups"], help="one part alone"
+    )
     chosen = parser.parse_args()
     parts = {
         "store": lambda: store.measure(chosen.executions),
@@ -20,6 +22,7 @@ def main() -> int:
         "dag": dag.measure,
         "kills": kills.measure,
         "plans": plans.measure,
+        "wakeups": wakeups.measure,
     }
     lines = [line for name, part in parts.items() if chosen.only in {None, name} for line in part()]
     print(table(lines))

@@ -68,9 +68,9 @@ def _measure(folder: Path, tasks: int, seconds: int, *, killed: bool) -> list[Li
     return _told(folder, tasks, since, until, killed=killed)
 
 
-def serve(folder: Path) -> Served:
+def serve(folder: Path, *flags: str) -> Served:
     """`ksana serve` with its data in the folder, ready to answer."""
-    command = [sys.executable, "-m", "ksana.cli.main", "serve", "--port", "0", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "ksana.cli.main", "serve", "--port", "0", "--data-dir", str(folder), *flags]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -80,8 +80,8 @@ def serve(folder: Path) -> Served:
     )
     assert process.stdout is not None
     for text in process.stdout:
-        if "API:" in text:
-            return Served(process, text.split()[-1].removesuffix("/api/v1"))
+        if "API:" in text or "health:" in text:
+            return Served(process, text.split()[-1].removesuffix("/api/v1").removesuffix("/health"))
     raise RuntimeError("ksana did not start")
 
 

@@ -15,6 +15,10 @@ from ksana.engine.workers import Workers
 from ksana.store.base import Store
 from ksana.store.requests import ClaimRequest
 
+LOOK_OFTEN = timedelta(milliseconds=50)
+LOOK_ON = timedelta(milliseconds=200)
+"""How often to look for work that others add, where nobody can tell us: while there is some, and when there was none lately."""
+LATELY = timedelta(seconds=10)
 IN_VAIN = timedelta(milliseconds=20)
 GATHERING = timedelta(milliseconds=5)
 """How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
@@ -54,6 +58,12 @@ class Dispatcher:
         self._served = ""
         """The share that was served last, when they are served in turn."""
         self._in_vain = 0
+        self._untold = False
+        self._worked_at: datetime | None = None
+
+    def look_by_itself(self) -> None:
+        """Others may add work, and nobody can tell us."""
+        self._untold = True
 
     def expect_work(self) -> None:
         """There is something to claim: no need to ask first."""
@@ -72,6 +82,8 @@ class Dispatcher:
             return Round(0, wait_until)
         if not self._told:
             # Asking takes no lock and writes nothing: an idle instance costs its database next to nothing.
+            if self._untold:
+                self.interval = min(self._options.poll_interval, self._look(now))
             ready_at = await self._store.next_ready_at(self._options.queues)
             if ready_at is None or ready_at > now:
                 return Round(0, ready_at)
@@ -80,6 +92,7 @@ class Dispatcher:
         claimed = await self._store.claim(self._request(owner, room), now)
         for each in claimed:
             self._workers.start(each)
+            self._worked_at = now
         self._backlog = len(claimed) == room
         self._free_since = None
         if self._backlog:
@@ -87,6 +100,10 @@ class Dispatcher:
             self._on_backlog()
             return Round(len(claimed))  # the end of a run wakes us
         return Round(len(claimed), self._look_again_at(now, claimed))
+
+    def _look(self, now: datetime) -> timedelta:
+        busy = self._worked_at is not None and now - self._worked_at < LATELY
+        return LOOK_OFTEN if busy else LOOK_ON
 
     def _request(self, owner: str, room: int) -> ClaimRequest:
         per_lane = self._options.per_lane

@@ -34,8 +34,6 @@ from ksana.store.base import Store
 DRIVE_PLANS = timedelta(seconds=5)
 LOOK_AT_PLANS = timedelta(seconds=2)
 """How often to look for what other instances left undone; of what happens here, the services are told."""
-LOOK_FOR_WORK = timedelta(milliseconds=200)
-"""How often to look for work on a database that others share and that cannot wake us."""
 LAST_WORDS = timedelta(seconds=3)
 """How long the store may take, after the grace, to hear what is handed back and who leaves."""
 
@@ -141,7 +139,7 @@ class Engine:
         if self._store.listen(lambda hint: _call_soon(loop, self._signals.hear, hint)):
             self._signals.tell_others = self._store.tell_others
         elif self._store.shared:
-            self.dispatcher.interval = min(self.dispatcher.interval, LOOK_FOR_WORK)
+            self.dispatcher.look_by_itself()
         await self.membership.start()
         if Role.SCHEDULER in self._roles:
             await self.leadership.run_once(self._clock.now())
