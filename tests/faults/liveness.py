@@ -8,6 +8,9 @@ from tests.faults.history import AttemptRow, Band, History
 from tests.faults.hits import Hit
 from tests.faults.matching import EARLY, Limits, by_fire
 
+SURVIVED_SECONDS = 10.0
+"""An instance that was away for less still has its lease: 15 s from the last heartbeat, and one each 5 s."""
+
 
 def takeovers(history: History) -> list[float]:
     """For each attempt that was broken off by a fault of its instance: seconds from the fault to the next attempt. Time in
@@ -73,7 +76,10 @@ class _Owners:
 
 
 def _fault(bands: Sequence[Band], place: str, begin: float, end: float) -> Band | None:
-    return next((band for band in bands if band.victim == place and begin <= band.began <= end), None)
+    """What cost the instance its work: the first fault that a lease does not survive, or else the last."""
+    found = [band for band in bands if band.victim == place and begin <= band.began <= end]
+    fatal = [band for band in found if band.kind in {"kill", "term"} or band.last(end) - band.began >= SURVIVED_SECONDS]
+    return fatal[0] if fatal else found[-1] if found else None
 
 
 def _away(bands: Sequence[Band], begin: float, end: float) -> float:

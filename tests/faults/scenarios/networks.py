@@ -75,6 +75,7 @@ def cut_one_off(arena: Arena) -> tuple[History, Verdict]:
     history = arena.history()
     verdict = check(history, Limits(idle=3.0))
     verdict.figures |= {"held": len(held), "noticed": noticed, "given_up_at_resets": after_resets}
+    verdict.require(held, "the one that was cut off had no work: the scenario is void")
     verdict.require(after_resets == 0, f"{after_resets} attempts were given up because a connection was reset")
     verdict.require(
         noticed is not None and noticed <= 10 + 3 * history.stall, f"the silence was noticed after {noticed} s"
