@@ -22,7 +22,7 @@ def takeovers(history: History) -> list[float]:
         for before, after in pairwise(ordered):
             fault = _fault(history.bands, owners.place(before), before.began, after.began)
             if fault is not None:
-                found.append(after.began - fault.began - _away(history.bands, fault.began, after.began))
+                found.append(after.began - fault.began - _away(history, fault.began, after.began))
     return found
 
 
@@ -82,8 +82,12 @@ def _fault(bands: Sequence[Band], place: str, begin: float, end: float) -> Band 
     return fatal[0] if fatal else found[-1] if found else None
 
 
-def _away(bands: Sequence[Band], begin: float, end: float) -> float:
+def _away(history: History, begin: float, end: float) -> float:
+    """For how long nobody could reach the database."""
+    places = set(history.pids.values())
     spans = [
-        (band.began, band.ended) for band in bands if band.kind in {"database", "network"} and band.ended is not None
+        (band.began, band.ended)
+        for band in history.bands
+        if band.kind in {"database", "network"} and band.ended is not None and band.victim not in places
     ]
     return sum(max(0.0, min(end, over) - max(begin, began)) for began, over in spans)

@@ -117,6 +117,20 @@ class Supervisor:
         if healthy:
             self.wait_healthy(number)
 
+    def revive(self, number: int) -> None:
+        """Restarts it until it stays, as whoever watches over services does: one that finds no database ends by itself."""
+        deadline = time.monotonic() + 3 * HEALTH_SECONDS
+        self.restart(number, healthy=False)
+        while not self.healthy(number):
+            instance = self.all[number]
+            assert instance.serving is not None
+            assert time.monotonic() < deadline, f"{instance.name} does not come up: {instance.serving.lines}"
+            if instance.serving.process.poll() is not None:
+                self._end(instance, signal.SIGKILL)
+                self.restart(number, healthy=False)
+            time.sleep(LOOK_SECONDS)
+        self._up(self.all[number])
+
     def wait_healthy(self, number: int, seconds: float = HEALTH_SECONDS) -> float:
         """Until it answers /health with 200; for how long that took. AssertionError with its log if it ended instead."""
         instance, began = self.all[number], time.monotonic()

@@ -6,10 +6,14 @@ from tests.faults.arena import Arena
 from tests.faults.checker import check
 from tests.faults.history import History, Schedule, Verdict
 from tests.faults.matching import Limits
+from tests.faults.nemesis import Nemesis, plan
 from tests.faults.operations import Wanted
 from tests.faults.scenarios import scenario
 
 LEAST_SHARE = 0.3
+LEAST_SHARE_OF_STRUCK = 0.1
+FULL_SECONDS = 60.0
+PERIOD = 10.0
 WORKERS = {"KSANA_EXECUTOR_WORKER_POOL_SIZE": "32", "LOG_LEVEL": "warning"}
 
 
@@ -34,4 +38,25 @@ def same_second(arena: Arena) -> tuple[History, Verdict]:
     verdict = check(history, Limits(idle=8.0))
     for name, share in verdict.figures["shares"].items():
         verdict.require(share >= LEAST_SHARE, f"{name} did only {share:.0%}")
+    return history, verdict
+
+
+@scenario(
+    "MIX", "three instances, 1,000 schedules on the same seconds, and random faults all along", env=WORKERS, gate=False
+)
+def mix(arena: Arena) -> tuple[History, Verdict]:
+    """Whatever comes: nothing lost, nothing twice, no stale write, and every instance does its share."""
+    number, seconds = (1_000, 60 * arena.minutes if arena.minutes else FULL_SECONDS) if arena.full else (100, 30.0)
+    strikes = plan(arena.choose, seconds, 3)
+    arena.instances.start(3)
+    end = time.time() + number / 100 + seconds + 2 * PERIOD
+    arena.create(*crowd(arena, number, f"*/{PERIOD:g} * * * * *", end))
+    Nemesis(arena, strikes).run()
+    time.sleep(max(0.0, end - time.time()))
+    arena.settle(90)
+    history = arena.history()
+    verdict = check(history, Limits(idle=PERIOD - 1, fault=25.0))
+    verdict.figures["strikes"] = [f"{each.at:g} s {each.kind} {each.victim} {each.seconds:g} s" for each in strikes]
+    for name, share in verdict.figures["shares"].items():
+        verdict.require(share >= LEAST_SHARE_OF_STRUCK, f"{name} did only {share:.0%}")
     return history, verdict
