@@ -7,16 +7,22 @@ alone; beside that, faults come as they come, one in the middle of another.
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.faults.arena import Arena
 
-KINDS = ("kill", "freeze", "restart", "crash")
-WEIGHTS = (5, 4, 1, 1)
+CARDS = {"kill": 3, "freeze": 1, "long freeze": 1, "restart": 1, "crash": 1}
+"""Kinds are dealt from a shuffled deck, so that each comes again and again."""
 PAUSES = (2.0, 7.0)
-DOWN = {"kill": (0.5, 6.0), "freeze": (2.0, 20.0), "restart": (0.0, 2.0), "crash": (0.0, 2.0)}
-"""Seconds that each lasts: a freeze may be shorter or longer than a lease."""
+DOWN = {
+    "kill": (0.5, 6.0),
+    "freeze": (2.0, 9.0),  # less than what is left of a lease, at any time
+    "long freeze": (16.0, 22.0),  # more than a lease
+    "restart": (0.0, 2.0),
+    "crash": (0.0, 2.0),
+}
+"""Seconds that each lasts."""
 RECOVERING = 3.0
 DATABASE = -1
 
@@ -33,28 +39,37 @@ class Strike:
     seconds: float
 
 
-def plan(choose: random.Random, seconds: float, instances: int, kinds: Sequence[str] = KINDS) -> list[Strike]:
+def plan(choose: random.Random, seconds: float, instances: int, cards: Mapping[str, int] = CARDS) -> list[Strike]:
     """Faults that all begin and end within so many seconds."""
     busy = dict.fromkeys([DATABASE, *range(instances)], 0.0)
-    weights = [WEIGHTS[KINDS.index(kind)] for kind in kinds]
+    deck: list[str] = []
     strikes: list[Strike] = []
     at = choose.uniform(*PAUSES)
     while at < seconds:
-        kind = choose.choices(kinds, weights)[0]
-        lasts = min(choose.uniform(*DOWN[kind]), seconds - at)
-        victim = _victim(choose, kind, at, busy)
-        if victim is not None:
+        deck = deck or _shuffled(choose, cards)
+        kind = next((card for card in deck if _victims(card, at, busy)), None)
+        if kind is not None:
+            deck.remove(kind)
+            lasts = min(choose.uniform(*DOWN[kind]), seconds - at)
+            victim = choose.choice(_victims(kind, at, busy))
             strikes.append(Strike(round(at, 2), kind, victim, round(lasts, 2)))
             busy[victim] = at + lasts + RECOVERING
         at += choose.uniform(*PAUSES)
     return strikes
 
 
-def _victim(choose: random.Random, kind: str, at: float, busy: dict[int, float]) -> int | None:
+def _shuffled(choose: random.Random, cards: Mapping[str, int]) -> list[str]:
+    deck = [kind for kind, number in cards.items() for _ in range(number)]
+    choose.shuffle(deck)
+    return deck
+
+
+def _victims(kind: str, at: float, busy: Mapping[int, float]) -> list[int]:
+    """Whom it may strike now."""
     if kind in {"restart", "crash"}:
-        return DATABASE if busy[DATABASE] <= at else None
+        return [DATABASE] if busy[DATABASE] <= at else []
     free = [number for number, until in busy.items() if number != DATABASE and until <= at]
-    return choose.choice(free) if len(free) > 1 else None
+    return free if len(free) > 1 else []
 
 
 class Nemesis:
@@ -84,7 +99,13 @@ class Nemesis:
             self._errors.append(error)
 
     def _deeds(self) -> dict[str, Callable[[Strike], None]]:
-        return {"kill": self._kill, "freeze": self._freeze, "restart": self._restart, "crash": self._restart}
+        return {
+            "kill": self._kill,
+            "freeze": self._freeze,
+            "long freeze": self._freeze,
+            "restart": self._restart,
+            "crash": self._restart,
+        }
 
     def _kill(self, strike: Strike) -> None:
         self._arena.instances.kill(strike.victim)
