@@ -1,0 +1,1 @@
+"""Several instances on one simulated database, stepped by a seed: what chaos finds by luck, found by search."""
