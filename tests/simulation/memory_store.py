@@ -242,6 +242,10 @@ class MemoryStore:
     def on_run_ended(self, listener: object) -> None:
         """There are no workflow runs."""
 
+    async def tasks_to_show(self, _: Sequence[int]) -> Sequence[object]:
+        """There are no plans."""
+        return []
+
 
 def _page(rows: Sequence[T], page: r.PageRequest) -> r.Page[T]:
     return r.Page(rows[page.offset : page.offset + page.size], len(rows), page.page, page.size)
