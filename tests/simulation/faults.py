@@ -70,7 +70,7 @@ class Nemesis:
         for request in world.requests:
             request.due_at = world.seconds()
         for process in list(world.processes):
-            process.clock.offset = timedelta(0)
+            process.machine.offset = timedelta(0)
             if process.paused_until is not None:
                 process.resume()
         up = [process for process in world.processes if process.up]
@@ -111,7 +111,7 @@ class Nemesis:
         if process is not None:
             seconds = self._world.random.choice((-3600, -60, -5, -1, 0, 0, 0, 1, 5, 30))
             self._world.note(process.name, "has its clock set off by", seconds)
-            process.clock.offset = timedelta(seconds=seconds)
+            process.machine.offset = timedelta(seconds=seconds)
 
     def _go_away(self) -> None:
         seconds = self._world.random.choice((1, 5, 13, 20))

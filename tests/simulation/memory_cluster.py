@@ -1,6 +1,7 @@
 """Instances, the work of those that died, and locks. All of it by the database's clock."""
 
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ksana.domain.clock import EPOCH
@@ -20,17 +21,31 @@ def join(tables: Tables, new: NewInstance) -> Instance:
     if not tables.shared:
         for other in [each for each in tables.instances.values() if each.status is A.ALIVE]:
             tables.instances[other.id] = replace(other, status=A.DEAD)
-    joined = Instance(new.id, new.name, new.version, A.ALIVE, now, now, now + new.lease, new.roles)
+        tables.locks = {name: replace(lease, expires_at=EPOCH) for name, lease in tables.locks.items()}
+    until, more = now + new.lease, (new.roles, new.queues, new.places, new.address)
+    joined = Instance(new.id, new.name, new.version, A.ALIVE, now, now, until, *more)
     tables.instances[new.id] = joined
     return joined
 
 
-def beat(tables: Tables, instance_id: str, lease: timedelta) -> bool:
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """What a heartbeat found, without what only whoever asked knows: how long it took."""
+
+    leads: bool
+    now: datetime
+
+
+def beat(
+    tables: Tables, instance_id: str, lease: timedelta, leading: Lease | None, resigning: Lease | None
+) -> Beaten | None:
     now, known = tables.now(), tables.instances.get(instance_id)
     if known is None or known.status is not A.ALIVE or known.expires_at <= now:
-        return False
+        return None
     tables.instances[instance_id] = replace(known, heartbeat_at=now, expires_at=now + lease)
-    return True
+    if resigning is not None:
+        release_lock(tables, resigning)
+    return Beaten(leading is not None and renew_lock(tables, leading, lease) is not None, now)
 
 
 def leave(tables: Tables, instance_id: str) -> bool:
@@ -46,19 +61,43 @@ def instances(tables: Tables) -> list[Instance]:
     return sorted(by_id, key=lambda each: each.started_at, reverse=True)
 
 
-def recover(tables: Tables, now: datetime, limit: int) -> Recovered:
+def holdings(tables: Tables) -> dict[str, int]:
+    return dict(Counter(row.owner for row in tables.unended() if row.owner is not None))
+
+
+def next_recovery_at(tables: Tables) -> datetime | None:
+    if _orphans(tables):
+        return EPOCH
+    return min((each.expires_at for each in tables.instances.values() if each.status is A.ALIVE), default=None)
+
+
+def recover(tables: Tables, now: datetime, limit: int, most_losses: int) -> Recovered:
     dead = _bury(tables)
-    orphans = [row for row in tables.unended() if row.owner is not None and not alive(tables, row.owner)][:limit]
+    orphans = _orphans(tables)[:limit]
     for row in orphans:
         record_attempt(tables, row, AttemptStatus.LOST, now, LOST)
-    failed = [Move(row, ExecutionStatus.FAILED, now, error=LOST) for row in orphans if _once(tables, row)]
+        tables.losses[row.id] += 1
+    errors = {row.id: _given_up(tables, row, most_losses) for row in orphans}
+    failed = [Move(row, ExecutionStatus.FAILED, now, error=errors[row.id]) for row in orphans if errors[row.id]]
     requeued = [
         Move(row, ExecutionStatus.SCHEDULED, now, ready_at=row.planned_for or row.created_at)
         for row in orphans
-        if not _once(tables, row)
+        if not errors[row.id]
     ]
     move(tables, [*failed, *requeued])
     return Recovered(dead, requeued=len(requeued), failed=len(failed))
+
+
+def _orphans(tables: Tables) -> list[Execution]:
+    return [row for row in tables.unended() if row.owner is not None and not alive(tables, row.owner)]
+
+
+def _given_up(tables: Tables, row: Execution, most_losses: int) -> str | None:
+    """Why it is not tried again; None: it is."""
+    if tables.jobs[row.job_id or 0].spec.recovery is RecoveryRule.FAIL:
+        return LOST
+    lost = tables.losses[row.id]
+    return f"{LOST}, {lost} times: it may be what ends them" if lost >= most_losses else None
 
 
 def alive(tables: Tables, instance_id: str) -> bool:
@@ -72,10 +111,6 @@ def _bury(tables: Tables) -> tuple[str, ...]:
     for instance_id in dead:
         tables.instances[instance_id] = replace(tables.instances[instance_id], status=A.DEAD)
     return tuple(dead)
-
-
-def _once(tables: Tables, row: Execution) -> bool:
-    return tables.jobs[row.job_id or 0].spec.recovery is RecoveryRule.FAIL
 
 
 # Locks ----------------------------------------------------------------------------------------------------------------

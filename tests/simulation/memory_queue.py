@@ -1,5 +1,6 @@
 """Executions, from wish to end: enqueued, claimed, settled, cancelled."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,6 +9,7 @@ from ksana.domain.errors import ConcurrencyLimit, InvalidInput, NotFound
 from ksana.domain.events import Actor
 from ksana.domain.execution import Claim, Claimed, Execution
 from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.lanes import lane_of
 from ksana.domain.states import ACTIVE, CLAIMABLE, HOLDS_SLOT, AttemptStatus, ExecutionStatus
 from ksana.store.requests import ClaimRequest, Ending, Enqueued, NewExecution
 from tests.simulation.memory_ledger import job_of, refusal
@@ -50,15 +52,47 @@ def enqueue(tables: Tables, new: NewExecution, at: datetime) -> Enqueued:
 
 def claim(tables: Tables, request: ClaimRequest, now: datetime) -> list[Claimed]:
     taken: list[Claimed] = []
+    lanes = Counter(request.lanes)
     for queue in request.queues:
-        for row in ready(tables, queue, now):
-            if len(taken) >= request.capacity:
-                return taken
-            if row.status is S.RETRYING or has_room(tables, row):
-                taken.append(_take(tables, row, request.instance_id, now))
-            else:
-                tables.write(replace(row, status=S.QUEUED, ready_at=None, reason="concurrency_limit", updated_at=now))
+        if request.in_turn_after is not None:
+            _take_of(tables, in_turn(ready(tables, queue, now), request.in_turn_after), request, taken, lanes, now)
+        _take_of(tables, ready(tables, queue, now), request, taken, lanes, now)
     return taken
+
+
+def _take_of(
+    tables: Tables,
+    rows: Sequence[Execution],
+    request: ClaimRequest,
+    taken: list[Claimed],
+    lanes: Counter[str],
+    now: datetime,
+) -> None:
+    """Of these, in this order, what there is room for: at the instance, in its lane, and in its job."""
+    for row in rows:
+        if len(taken) >= request.capacity:
+            return
+        lane = lane_of(tables.jobs[row.job_id or 0].spec)
+        if lane is not None and request.per_lane is not None and lanes[lane] >= request.per_lane:
+            continue
+        if row.status is S.RETRYING or has_room(tables, row):
+            taken.append(_take(tables, row, request.instance_id, now))
+            if lane is not None:
+                lanes[lane] += 1
+        else:
+            tables.write(replace(row, status=S.QUEUED, ready_at=None, reason="concurrency_limit", updated_at=now))
+
+
+def share_of(row: Execution) -> str:
+    return f"job/{row.job_id}"
+
+
+def in_turn(rows: Sequence[Execution], after: str) -> list[Execution]:
+    """The first of each share, from the one after the last served on, and round again."""
+    heads: dict[str, Execution] = {}
+    for row in rows:
+        heads.setdefault(share_of(row), row)
+    return [heads[share] for share in sorted(heads, key=lambda share: (share <= after, share))]
 
 
 def ready(tables: Tables, queue: str, now: datetime) -> list[Execution]:
@@ -93,7 +127,7 @@ def _take(tables: Tables, row: Execution, owner: str, now: datetime) -> Claimed:
         started_at=row.started_at or now,
         updated_at=now,
     )
-    return Claimed(tables.write(running), tables.jobs[row.job_id or 0])
+    return Claimed(tables.write(running), tables.jobs[row.job_id or 0], share=share_of(row))
 
 
 # Settling -------------------------------------------------------------------------------------------------------------

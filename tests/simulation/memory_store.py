@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 from ksana.domain.clock import Clock
 from ksana.domain.events import Actor
 from ksana.domain.execution import Attempt, Claim, Claimed, Execution
-from ksana.domain.instance import Instance, Lease
+from ksana.domain.instance import MOST_LOSSES, Instance, Lease, Pulse
 from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.states import AttemptStatus, ExecutionStatus
@@ -50,6 +50,12 @@ class Wire(Protocol):
     def ask_blocking(self, call: Call[T]) -> T:
         """The same, for a thread."""
 
+    def tell_others(self, hint: str) -> None:
+        """To whoever listens at the other ends."""
+
+    def listen(self, listener: Callable[[str], None]) -> bool:
+        """False: nothing is ever heard here."""
+
 
 class Direct:
     """Applies a verb when its turn in the event loop comes, and never fails."""
@@ -60,6 +66,12 @@ class Direct:
 
     def ask_blocking(self, call: Call[T]) -> T:
         return call.apply()
+
+    def tell_others(self, hint: str) -> None:
+        """Nobody is there."""
+
+    def listen(self, _: Callable[[str], None]) -> bool:
+        return False
 
 
 class MemoryStore:
@@ -213,8 +225,13 @@ class MemoryStore:
     async def join(self, new: r.NewInstance) -> Instance:
         return await self._ask(cluster.join, new)
 
-    def beat(self, instance_id: str, lease: timedelta) -> bool:
-        return self._wire.ask_blocking(self._call(cluster.beat, instance_id, lease))
+    def beat(
+        self, instance_id: str, lease: timedelta, *, leading: Lease | None = None, resigning: Lease | None = None
+    ) -> Pulse | None:
+        before = self._clock.monotonic()
+        found = self._wire.ask_blocking(self._call(cluster.beat, instance_id, lease, leading, resigning))
+        after = self._clock.monotonic()
+        return None if found is None else Pulse(found.leads, found.now, (before + after) / 2, after - before)
 
     async def leave(self, instance_id: str) -> bool:
         return await self._ask(cluster.leave, instance_id)
@@ -222,8 +239,24 @@ class MemoryStore:
     async def instances(self) -> Sequence[Instance]:
         return await self._ask(cluster.instances)
 
-    async def recover(self, now: datetime, limit: int) -> r.Recovered:
-        return await self._ask(cluster.recover, now, limit)
+    async def holdings(self) -> Mapping[str, int]:
+        return await self._ask(cluster.holdings)
+
+    async def next_recovery_at(self) -> datetime | None:
+        return await self._ask(cluster.next_recovery_at)
+
+    async def recover(self, now: datetime, limit: int, most_losses: int = MOST_LOSSES) -> r.Recovered:
+        return await self._ask(cluster.recover, now, limit, most_losses)
+
+    def tell_others(self, hint: str) -> None:
+        self._wire.tell_others(hint)
+
+    def listen(self, listener: Callable[[str], None]) -> bool:
+        return self._wire.listen(listener)
+
+    @property
+    def shared(self) -> bool:
+        return self._tables.shared
 
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         return await self._ask(cluster.acquire_lock, name, owner, ttl)

@@ -80,6 +80,7 @@ class Tables:
         """When the attempt under way began."""
         self.attempts: dict[int, dict[int, Attempt]] = {}
         """By execution and epoch."""
+        self.losses: Counter[int] = Counter()
         self.keys: dict[tuple[int, str], int] = {}
         self.tokens: dict[str, Token] = {}
         self.callbacks: list[ReceivedCallback] = []

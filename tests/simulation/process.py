@@ -1,12 +1,14 @@
 """One instance of Ksana in a simulated world: the engine itself, over the model of the store, in an event loop of its own."""
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
+from ksana.domain.clock import Clock
 from ksana.domain.errors import KsanaError
+from ksana.engine.clock import Timekeeper
 from ksana.engine.commands import NodeDefaults, Resolver, RunCommands, WorkflowCommands
 from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.loop import Loop
@@ -26,9 +28,10 @@ from tests.simulation.wire import SimulatedWire
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-MODELLED = frozenset({"scheduler", "dispatcher", "recovery", "deadlines", "watch"})
+MODELLED = frozenset({"scheduler", "dispatcher", "recovery", "deadlines", "watch", "leadership"})
 """The services that run here; the others are about workflows, plans and old rows, which the model does not have."""
 WORKERS = 4
+KEEP_TIME = 0.8
 
 
 class OffsetClock:
@@ -57,7 +60,10 @@ class Process:
         self._claimed: dict[tuple[int, int], float] = {}
         self.threads: list[SimulatedThread] = []
         self.loop = ProcessLoop(world.seconds)
-        self.clock = OffsetClock(world)
+        self.machine = OffsetClock(world)
+        # As on a database that is shared; a few without, since nothing may hang on a clock that is right.
+        self.clock: Clock = Timekeeper(self.machine) if world.random.random() < KEEP_TIME else self.machine
+        self.listener: Callable[[str], None] = _ignored
         self.store = MemoryStore(world.tables, self.clock, SimulatedWire(world, self)).as_store()
         self._build(poll)
 
@@ -139,3 +145,7 @@ def _loops(engine: Engine) -> list[Loop]:
 
 def _never() -> None:
     """It does not run here."""
+
+
+def _ignored(_: str) -> None:
+    """It does not listen yet."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from ksana.domain import ids
-from ksana.engine import loop, membership, runner, scheduler, upkeep, workers
+from ksana.engine import leadership, loop, membership, runner, scheduler, upkeep, workers
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-TALKERS = (loop, membership, runner, scheduler, upkeep, workers)
+TALKERS = (leadership, loop, membership, runner, scheduler, upkeep, workers)
 
 
 class Secrets:

@@ -1,6 +1,7 @@
 """The way from a simulated process to the database and back: each verb is a request that the simulator applies and answers."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +39,15 @@ class Request:
                 self.caller.set_result(self.answer)
 
 
+@dataclass(slots=True, eq=False)
+class Message:
+    """A hint on its way to another process."""
+
+    process: "Process"
+    hint: str
+    due_at: float
+
+
 class SimulatedWire:
     def __init__(self, world: "World", process: "Process") -> None:
         self._world = world
@@ -55,3 +65,10 @@ class SimulatedWire:
         if isinstance(answer, BaseException):
             raise answer
         return answer  # type: ignore[no-any-return]
+
+    def tell_others(self, hint: str) -> None:
+        self._world.told(self._process, hint)
+
+    def listen(self, listener: Callable[[str], None]) -> bool:
+        self._process.listener = listener
+        return self._world.carries_hints

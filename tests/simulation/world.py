@@ -24,7 +24,7 @@ from tests.simulation.scenario import furnish
 from tests.simulation.seeding import seeded
 from tests.simulation.target import Witness
 from tests.simulation.threads import SimulatedThread, Threading
-from tests.simulation.wire import Request
+from tests.simulation.wire import Message, Request
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REFUSED, UNHEARD, SLOW = 0.01, 0.01, 0.02
@@ -33,7 +33,13 @@ SLOWEST = 8.0
 QUIET = 60.0
 """Seconds without faults before the end is looked at: a lease, a recovery, the longest run and retry, and some."""
 POLLS = (1, 2, 5)
+CARRIES_HINTS = 0.8
+"""How many databases can wake other instances; and how many of their hints arrive."""
+ARRIVES = 0.9
 TRACE = 400
+
+
+Choice = Process | SimulatedThread | Request | Message
 
 
 class World:
@@ -52,6 +58,8 @@ class World:
         self.processes: list[Process] = []
         self.gone: list[Process] = []
         self.requests: list[Request] = []
+        self.messages: list[Message] = []
+        self.carries_hints = self.random.random() < CARRIES_HINTS
         self.threading = Threading(self.seconds, self._adopt)
         self._current: Process | None = None
         self._started = 0
@@ -97,7 +105,7 @@ class World:
         if self.witness.broken is not None:
             raise self.witness.broken
 
-    def _choices(self) -> Iterator[Process | SimulatedThread | Request]:
+    def _choices(self) -> Iterator["Choice"]:
         """Whatever can happen at this moment."""
         for process in self.processes:
             if process.running:
@@ -110,8 +118,11 @@ class World:
         for request in self.requests:
             if request.due_at <= now and (not request.applied or request.process.running):
                 yield request
+        for message in self.messages:
+            if message.due_at <= now and message.process.running:
+                yield message
 
-    def _take(self, choice: Process | SimulatedThread | Request) -> None:
+    def _take(self, choice: "Choice") -> None:
         if isinstance(choice, Process):
             with self._as(choice):
                 choice.loop.run_one()
@@ -119,6 +130,9 @@ class World:
                 raise Violation("I0", f"{choice.name}: {choice.loop.failures[0]}")
         elif isinstance(choice, SimulatedThread):
             choice.resume()
+        elif isinstance(choice, Message):
+            self.messages.remove(choice)
+            choice.process.listener(choice.hint)
         elif choice.applied:
             self.requests.remove(choice)
             choice.deliver()
@@ -131,6 +145,7 @@ class World:
         times = [process.paused_until for process in self.processes if process.paused_until is not None]
         times += [at for process in self.processes if process.running and (at := process.next_at()) is not None]
         times += [request.due_at for request in self.requests if request.due_at > now]
+        times += [message.due_at for message in self.messages if message.due_at > now]
         times += [self.nemesis.next_at]
         self.micros = max(self.micros + 1, -int(-min(times) * 1_000_000 // 1))
         for process in self.processes:
@@ -181,6 +196,12 @@ class World:
             process.claimed(each.execution.id, each.execution.epoch)
             self.note(process.name, "claims", each.execution.id, "epoch", each.execution.epoch)
 
+    def told(self, process: Process, hint: str) -> None:
+        """Others may be told, soon."""
+        for other in self.processes:
+            if other is not process and self.random.random() < ARRIVES:
+                self.messages.append(Message(other, hint, self.seconds() + self._delay()))
+
     # Processes --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -199,6 +220,7 @@ class World:
         if process in self.processes:
             self.processes.remove(process)
             self.gone.append(process)
+        self.messages = [each for each in self.messages if each.process is not process]
         self.requests = [
             each
             for each in self.requests
