@@ -60,6 +60,9 @@ class Dispatcher:
         self._in_vain = 0
         self._untold = False
         self._worked_at: datetime | None = None
+        self._claims = 0
+        self.claim_under_way: int | None = None
+        """The number of the claim whose answer has not come yet: what it took is not with the workers."""
 
     def look_by_itself(self) -> None:
         """Others may add work, and nobody can tell us."""
@@ -89,7 +92,7 @@ class Dispatcher:
                 return Round(0, ready_at)
         self._told = False
         room = self._workers.free
-        claimed = await self._store.claim(self._request(owner, room), now)
+        claimed = await self._claim(self._request(owner, room), now)
         for each in claimed:
             self._workers.start(each)
             self._worked_at = now
@@ -104,6 +107,14 @@ class Dispatcher:
     def _look(self, now: datetime) -> timedelta:
         busy = self._worked_at is not None and now - self._worked_at < LATELY
         return LOOK_OFTEN if busy else LOOK_ON
+
+    async def _claim(self, request: ClaimRequest, now: datetime) -> Sequence[Claimed]:
+        self._claims += 1
+        self.claim_under_way = self._claims
+        try:
+            return await self._store.claim(request, now)
+        finally:
+            self.claim_under_way = None
 
     def _request(self, owner: str, room: int) -> ClaimRequest:
         per_lane = self._options.per_lane

@@ -84,7 +84,7 @@ class Engine:
         dispatching = DispatcherOptions(poll, options.member.queues, options.per_host)
         self.dispatcher = Dispatcher(store, self.workers, self._owner, dispatching, self._ask_for_help)
         self.recovery = Recovery(store, signals, measures, lambda: leadership.headstart)
-        self.watch = Watch(store, self.workers, self._owner)
+        self.watch = Watch(store, self.workers, self._owner, lambda: self.dispatcher.claim_under_way)
         shelf = Shelf(options.lifetimes.checkpoint, options.lifetimes.projection, store.tasks_to_show)
         self.plans = PlanDriver(store, locks, signals, DRIVE_PLANS)
         self.progress = Progress(store, signals)

@@ -111,11 +111,20 @@ class Watch:
     name = "watch"
     interval = timedelta(seconds=2)
 
-    def __init__(self, store: Store, workers: Workers, owner: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        workers: Workers,
+        owner: Callable[[], str | None],
+        claim_under_way: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self._store = store
         self._workers = workers
         self._owner = owner
+        self._claim_under_way = claim_under_way
         self._strays: frozenset[Claim] = frozenset()
+        self._then: int | None = None
+        """The claim that was under way when those were seen."""
 
     async def run_once(self, now: datetime) -> Round:
         return Round(await self._stop_what_is_lost() + await self._hand_back_strays(now))
@@ -137,13 +146,17 @@ class Watch:
         return execution.epoch == claim.epoch and execution.status in _BY_CALLBACK
 
     async def _hand_back_strays(self, now: datetime) -> int:
-        """Only those seen twice: one that has just been claimed is not with the workers yet."""
+        """Only those seen twice, once the claim that was under way at first has been answered: what it took is not with the
+        workers before, however long its answer takes, and would be run twice if it were handed back."""
         owner = self._owner()
         if owner is None:
             return 0
         owned = frozenset(await self._store.claims_of(owner, AT_ONCE))
+        now_under_way = self._claim_under_way()
+        answered = self._then is None or now_under_way != self._then
         strays = owned - frozenset(self._workers.claims)
-        again, self._strays = strays & self._strays, strays
+        again = strays & self._strays if answered else frozenset()
+        self._strays, self._then = strays, now_under_way
         for claim in again:
             log().warning("a claim that nobody works on is handed back", action="run.stray", run_id=claim.execution_id)
             await self._store.hand_back(claim, now)
