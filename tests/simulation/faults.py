@@ -10,13 +10,18 @@ from ksana.engine.commands.runs import CallbackMessage
 from ksana.store.requests import NewExecution
 from tests.simulation.process import Process
 from tests.simulation.target import Grant
+from tests.simulation.wire import Request
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
 T = TypeVar("T")
-RATE = 0.006
+RATES = (0.003, 0.008, 0.02)
 MOST_PROCESSES = 4
+PAUSES = (2, 8, 14, 16, 17, 18, 19, 20, 22, 40)
+"""Seconds: some shorter than a lease, some just as long, some longer."""
+AIM = 8
+WRITES = frozenset({"settle", "claim", "fire", "open_callback"})
 ANNA = Actor(name="anna", reason="because")
 NEVER = float("inf")
 
@@ -25,6 +30,7 @@ class Nemesis:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.at_peace = False
+        self._rate = world.random.choice(RATES)
         self._away_until = 0.0
         self._reports: list[tuple[float, Grant]] = []
         """Callbacks on their way: when each arrives."""
@@ -56,7 +62,7 @@ class Nemesis:
         if self.next_at <= self._world.seconds():
             self._arrive()
             return True
-        if self.at_peace or self._world.random.random() >= RATE:
+        if self.at_peace or self._world.random.random() >= self._rate:
             return False
         weights = [weight for weight, _ in self._faults]
         (fault,) = self._world.random.choices([fault for _, fault in self._faults], weights)
@@ -80,6 +86,23 @@ class Nemesis:
 
     # Processes --------------------------------------------------------------------------------------------------------
 
+    def asked(self, request: Request) -> None:
+        """Just when a process has begun to write something, it may be paused or gone."""
+        random, process = self._world.random, request.process
+        if (
+            self.at_peace
+            or request.call.name not in WRITES
+            or not process.running
+            or random.random() >= AIM * self._rate
+        ):
+            return
+        if random.random() < 0.3:
+            self._vanish(process)
+        else:
+            self._pause_one(process)
+            if random.random() < 0.7:  # not sent yet
+                request.due_at = (process.paused_until or 0.0) + random.choice((0.0, random.random()))
+
     def _crash(self) -> None:
         if (process := self._any(self._world.processes)) is not None:
             self._vanish(process)
@@ -91,9 +114,12 @@ class Nemesis:
     def _pause(self) -> None:
         process = self._any([process for process in self._world.processes if process.running])
         if process is not None:
-            seconds = self._world.random.choice((2, 10, 14, 20, 40))
-            self._world.note(process.name, "is paused for", seconds)
-            process.pause(self._world.seconds() + seconds)
+            self._pause_one(process)
+
+    def _pause_one(self, process: Process) -> None:
+        seconds = self._world.random.choice(PAUSES)
+        self._world.note(process.name, "is paused for", seconds)
+        process.pause(self._world.seconds() + seconds)
 
     def _stop(self) -> None:
         process = self._up()

@@ -16,12 +16,23 @@ if TYPE_CHECKING:
 SECOND = timedelta(seconds=1)
 RETRY = RetryPolicy(max_attempts=3, delay=SECOND, multiplier=2.0)
 JOBS: dict[str, dict[str, Any]] = {
-    "parallel": {"concurrency": ConcurrencyPolicy.PARALLEL, "retry": RETRY},
-    "one": {"max_concurrency": 1, "queue_limit": 3, "retry": RETRY},
-    "two": {"max_concurrency": 2, "queue_limit": 5},
-    "skips": {"concurrency": ConcurrencyPolicy.SKIP, "max_concurrency": 1, "retry": RetryPolicy(2, SECOND)},
-    "once": {"concurrency": ConcurrencyPolicy.PARALLEL, "recovery": RecoveryRule.FAIL},
-    "async": {"mode": ExecutionMode.ASYNC, "max_concurrency": 2, "queue_limit": 2, "callback_timeout": 6 * SECOND},
+    "parallel": {"concurrency": ConcurrencyPolicy.PARALLEL, "retry": RETRY, "timeout": 9 * SECOND},
+    "one": {"max_concurrency": 1, "queue_limit": 3, "retry": RETRY, "timeout": 3 * SECOND},
+    "two": {"max_concurrency": 2, "queue_limit": 5, "timeout": 6 * SECOND},
+    "skips": {
+        "concurrency": ConcurrencyPolicy.SKIP,
+        "max_concurrency": 1,
+        "retry": RetryPolicy(2, SECOND),
+        "timeout": 5 * SECOND,
+    },
+    "once": {"concurrency": ConcurrencyPolicy.PARALLEL, "recovery": RecoveryRule.FAIL, "timeout": 4 * SECOND},
+    "async": {
+        "mode": ExecutionMode.ASYNC,
+        "max_concurrency": 2,
+        "queue_limit": 2,
+        "callback_timeout": 6 * SECOND,
+        "timeout": 3 * SECOND,
+    },
 }
 
 
@@ -63,6 +74,6 @@ def furnish(world: "World") -> list[Planned]:
 
 
 def _create(world: "World", name: str, spec: ScheduleSpec, changes: dict[str, Any]) -> None:
-    job = JobSpec(name=name, type="scripted", config={}, contract=Contract.CRONJOB, timeout=3 * SECOND, **changes)
+    job = JobSpec(name=name, type="scripted", config={}, contract=Contract.CRONJOB, **changes)
     schedule = NewSchedule(f"s-{name}", spec, next_instant(spec, world.now()))
     create_job(world.tables, NewJob(f"j-{name}", job, schedule), world.now())

@@ -10,6 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 
+class Vanished(BaseException):
+    """The process is gone: its thread ends wherever it is."""
+
+
 class SimulatedThread:
     def __init__(self, target: Callable[..., None], args: tuple[Any, ...], seconds: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -66,13 +70,15 @@ class SimulatedThread:
         self._back.release()
         self._turn.acquire()
         if self._vanished:
-            raise SystemExit  # the process is gone: its thread ends wherever it is
+            raise Vanished
         return self._told
 
     def _run(self, target: Callable[..., None], args: tuple[Any, ...]) -> None:
         _CURRENT.thread = self
         try:
             target(*args)
+        except Vanished:
+            return
         finally:
             self.ended = True
             self._back.release()

@@ -27,12 +27,12 @@ from tests.simulation.threads import SimulatedThread, Threading
 from tests.simulation.wire import Message, Request
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-REFUSED, UNHEARD, SLOW = 0.01, 0.01, 0.02
-"""How often a request is not applied, is applied but its answer lost, takes long."""
+REFUSED, UNHEARD, SLOW = (0.0, 0.01, 0.05), (0.0, 0.01, 0.05), (0.0, 0.02, 0.1)
+"""How often a request is not applied, is applied but its answer lost, takes long; each world has its own mood."""
 SLOWEST = 8.0
-QUIET = 60.0
+QUIET = 30.0
 """Seconds without faults before the end is looked at: a lease, a recovery, the longest run and retry, and some."""
-POLLS = (1, 2, 5)
+POLLS = (1, 3, 5)
 CARRIES_HINTS = 0.8
 """How many databases can wake other instances; and how many of their hints arrive."""
 ARRIVES = 0.9
@@ -61,6 +61,8 @@ class World:
         self.messages: list[Message] = []
         self.carries_hints = self.random.random() < CARRIES_HINTS
         self.threading = Threading(self.seconds, self._adopt)
+        self._refused, self._unheard = self.random.choice(REFUSED), self.random.choice(UNHEARD)
+        self._slow = self.random.choice(SLOW)
         self._current: Process | None = None
         self._started = 0
         self.targets = furnish(self)
@@ -104,6 +106,9 @@ class World:
             self._pass_time()
         if self.witness.broken is not None:
             raise self.witness.broken
+        leaders = [process.name for process in self.processes if process.engine.leadership.leads]
+        if len(leaders) > 1:
+            raise Violation("I8", f"{' and '.join(leaders)} lead at once")
 
     def _choices(self) -> Iterator["Choice"]:
         """Whatever can happen at this moment."""
@@ -156,22 +161,24 @@ class World:
     # Requests ---------------------------------------------------------------------------------------------------------
 
     def asked(self, process: Process, call: Call[Any], caller: Any) -> None:
-        self.requests.append(Request(process, call, caller, self.seconds() + self._delay()))
+        request = Request(process, call, caller, self.seconds() + self._delay())
+        self.requests.append(request)
+        self.nemesis.asked(request)
 
     def _delay(self) -> float:
-        if self.random.random() >= SLOW or self.nemesis.at_peace:
+        if self.random.random() >= self._slow or self.nemesis.at_peace:
             return 0.0
         return self.random.uniform(0, SLOWEST)
 
     def _apply(self, request: Request) -> None:
         fate = self.random.random() if not self.nemesis.at_peace else 1.0
         request.applied, request.due_at = True, self.seconds() + self._delay()
-        if fate < REFUSED or self.nemesis.database_is_away:
+        if fate < self._refused or self.nemesis.database_is_away:
             request.answer = StoreUnavailable("not reachable")
             self.note(request.process.name, f"{request.call.name} is refused")
         else:
             request.answer = self._applied(request)
-            if fate < REFUSED + UNHEARD:
+            if fate < self._refused + self._unheard:
                 request.answer = CommitUnknown("the answer was lost")
                 self.note(request.process.name, f"{request.call.name} is not heard of")
         if not request.process.alive:

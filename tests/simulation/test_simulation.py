@@ -1,0 +1,47 @@
+"""Several instances under every fault that the seeds can think of keep the invariants of RELIABILITY.md §2.2."""
+
+import pytest
+
+from tests.simulation.search import Found, simulate
+from tests.simulation.trace import lines
+
+STEPS = 4_000
+SEEDS = range(12)
+REGRESSIONS: dict[int, str] = {}
+"""Seeds that have found something, with what it was. (A change to the simulation itself makes another run of a seed.)"""
+
+
+def told(found: Found) -> str:
+    return "\n".join([f"seed {found.seed}, step {found.steps}: {found.violation}", *lines(found.trace[-40:])])
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *REGRESSIONS])
+def test_no_seed_breaks_an_invariant(seed: int) -> None:
+    found = simulate(seed, STEPS)
+    assert found.violation is None, told(found)
+    assert found.steps > STEPS
+
+
+def test_a_seed_always_makes_the_same_run() -> None:
+    first, second = simulate(3, STEPS), simulate(3, STEPS)
+    assert (first.steps, first.counts) == (second.steps, second.counts)
+    assert lines(first.trace) == lines(second.trace)
+
+
+def test_all_that_can_happen_does() -> None:
+    """Else the seeds would prove nothing."""
+    runs = [simulate(seed, STEPS) for seed in SEEDS]
+    verbs = sum((found.counts for found in runs[1:]), runs[0].counts)
+    for verb in (
+        "fire",
+        "claim",
+        "settle",
+        "recover",
+        "cancel",
+        "report_callback",
+        "expire_callbacks",
+        "beat",
+        "leave",
+    ):
+        assert verbs[verb] > 5, verb
+    assert sum(found.overlaps for found in runs) > 0, "no zombie ever ran what another had taken over"
