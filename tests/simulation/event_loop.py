@@ -12,9 +12,10 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class ProcessLoop(asyncio.AbstractEventLoop):
@@ -78,7 +79,9 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return False
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -86,12 +89,12 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     call_soon_threadsafe = call_soon
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._numbers), handle))
@@ -116,7 +119,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             self.tasks = [each for each in self.tasks if not each.done()]
         return task
 
-    def run_in_executor(self, executor: object, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
+    def run_in_executor(self, _: object, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
         """At once: what the engine leaves to threads here is to wait for one that is about to end."""
         future: asyncio.Future[T] = self.create_future()
         future.set_result(func(*args))

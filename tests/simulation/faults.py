@@ -161,11 +161,10 @@ class Nemesis:
 
     def _report_again(self) -> None:
         if (grant := self._any(self._grants[-20:])) is not None:
-            by_ids = self._world.random.random() < 0.3
-            ids = {"execution_id": grant.execution_id, "job_id": grant.job_id}
-            self._report(
-                CallbackMessage(succeeded=True, **ids) if by_ids else CallbackMessage(succeeded=True, token=grant.token)
-            )
+            message = CallbackMessage(succeeded=True, token=grant.token)
+            if self._world.random.random() < 0.3:
+                message = CallbackMessage(succeeded=True, job_id=grant.job_id, execution_id=grant.execution_id)
+            self._report(message)
 
     def _forge(self) -> None:
         self._report(CallbackMessage(succeeded=True, token="a guess"))

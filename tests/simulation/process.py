@@ -1,6 +1,7 @@
 """One instance of Ksana in a simulated world: the engine itself, over the model of the store, in an event loop of its own."""
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ class Process:
         self._pauses: list[float] = []
         self._claimed: dict[tuple[int, int], float] = {}
         self.threads: list[SimulatedThread] = []
-        self.loop = ProcessLoop(world.seconds)
+        self.loop = ProcessLoop(world.seconds)  # type: ignore[abstract]  # what asyncio itself uses is there
         self.machine = OffsetClock(world)
         # As on a database that is shared; a few without, since nothing may hang on a clock that is right.
         self.clock: Clock = Timekeeper(self.machine) if world.random.random() < KEEP_TIME else self.machine
@@ -100,10 +101,8 @@ class Process:
         self.do(self._stop(grace))
 
     async def _stop(self, grace: timedelta) -> None:
-        try:
+        with suppress(KsanaError):  # nobody heard its last words; others will find out
             await self.engine.stop(grace)
-        except KsanaError:
-            pass  # nobody heard its last words; others will find out
         self.world.exits(self)
 
     def do(self, work: Coroutine[Any, Any, None]) -> None:

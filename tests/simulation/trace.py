@@ -1,7 +1,6 @@
 """What happened in a world, line by line, short enough to be read."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Execution
@@ -33,12 +32,12 @@ def short(value: object) -> str:
             return f"…{name[-6:]}"
         case Recovered(dead_instances=dead, requeued=requeued, failed=failed):
             return f"{len(dead)} dead, {requeued} put back, {failed} failed"
-        case KsanaError():
-            return f"{type(value).__name__}"
-        case list() | tuple():
-            return _several(value)
+    return _plain(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, KsanaError):
+        return type(value).__name__
+    if isinstance(value, list | tuple):
+        return "; ".join(map(short, value)) or "nothing"
     return str(value)
-
-
-def _several(values: Sequence[Any]) -> str:
-    return "; ".join(map(short, values)) or "nothing"
