@@ -35,6 +35,8 @@ class Leadership:
         self._owner = owner
         self._lease: Lease | None = None
         self._until = -inf
+        self._stood_down = False
+        """Whether it gives its lease back, and has not heard yet what became of that."""
         self.on_elected: Callable[[], None] = _nothing
 
     @property
@@ -53,7 +55,7 @@ class Leadership:
 
     async def run_once(self, now: datetime) -> Round:
         owner = self._owner()
-        if owner is None or self.leads:
+        if owner is None or self.leads or self._stood_down:
             return Round()
         held = await self._store.lock(LEADER)
         if held is not None and held.owner != owner:
@@ -69,17 +71,23 @@ class Leadership:
 
     def assume(self, lease: Lease, until: float = inf) -> None:
         """It leads by this lease, until then at the latest, by the monotonic clock."""
-        self._lease, self._until = lease, until
+        self._lease, self._until, self._stood_down = lease, until, False
 
     def renewed(self, lease: Lease, at: float) -> None:
         """The heartbeat that began then has renewed it. Called by its thread."""
         if self._lease is lease:
-            self._until = at + (LEASE - MARGIN).total_seconds()
+            self._until, self._stood_down = at + (LEASE - MARGIN).total_seconds(), False
+
+    def stand_down(self, lease: Lease) -> None:
+        """It does not lead any more from now on, though it has the lease: to be called before that is given back, so that no two
+        lead at once. By the heartbeat's thread, which then says whether it was renewed or lost."""
+        if self._lease is lease:
+            self._until, self._stood_down = -inf, True
 
     def lose(self, lease: Lease) -> None:
         """Somebody else may lead now."""
         if self._lease is lease:
-            self._lease, self._until = None, -inf
+            self._lease, self._until, self._stood_down = None, -inf, False
             log().warning("leads no more", action="instance.leads_no_more", term=lease.token)
 
     async def resign(self) -> None:

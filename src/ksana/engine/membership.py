@@ -159,6 +159,8 @@ class Membership:
             )
             return False
         lease, hangs = self.leadership.lease, silent > SILENT
+        if hangs and lease is not None:
+            self.leadership.stand_down(lease)
         pulse = self._store.beat(
             instance_id, LEASE, leading=None if hangs else lease, resigning=lease if hangs else None
         )
