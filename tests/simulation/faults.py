@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 T = TypeVar("T")
-RATES = (0.003, 0.008, 0.02)
 MOST_PROCESSES = 4
 PAUSES = (2, 8, 14, 16, 17, 18, 19, 20, 22, 40)
 """Seconds: some shorter than a lease, some just as long, some longer."""
@@ -30,7 +29,6 @@ class Nemesis:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.at_peace = False
-        self._rate = world.random.choice(RATES)
         self._away_until = 0.0
         self._reports: list[tuple[float, Grant]] = []
         """Callbacks on their way: when each arrives."""
@@ -62,7 +60,7 @@ class Nemesis:
         if self.next_at <= self._world.seconds():
             self._arrive()
             return True
-        if self.at_peace or self._world.random.random() >= self._rate:
+        if self.at_peace or self._world.random.random() >= self._world.mood.faults:
             return False
         weights = [weight for weight, _ in self._faults]
         (fault,) = self._world.random.choices([fault for _, fault in self._faults], weights)
@@ -93,7 +91,7 @@ class Nemesis:
             self.at_peace
             or request.call.name not in WRITES
             or not process.running
-            or random.random() >= AIM * self._rate
+            or random.random() >= AIM * self._world.mood.faults
         ):
             return
         if random.random() < 0.3:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.simulation.invariants import Violation
+from tests.simulation.mood import Mood
 from tests.simulation.world import World
 
 AT_THE_END = frozenset({"I1", "I12"})
@@ -26,8 +27,8 @@ class Found:
     overlaps: int
 
 
-def simulate(seed: int, steps: int) -> Found:
-    world, violation = World(seed), None
+def simulate(seed: int, steps: int, mood: Mood | None = None) -> Found:
+    world, violation = World(seed, mood), None
     try:
         world.run(steps)
     except Violation as error:
@@ -35,9 +36,9 @@ def simulate(seed: int, steps: int) -> Found:
     return Found(seed, steps, world.steps, violation, tuple(world.trace), world.counts, world.witness.overlaps)
 
 
-def first_violation(seeds: Iterable[int], steps: int) -> Found | None:
+def first_violation(seeds: Iterable[int], steps: int, mood: Mood | None = None) -> Found | None:
     """The first of these seeds that shows one."""
-    return next((found for seed in seeds if (found := simulate(seed, steps)).violation is not None), None)
+    return next((found for seed in seeds if (found := simulate(seed, steps, mood)).violation is not None), None)
 
 
 def shortest(found: Found, steps: int) -> Found:

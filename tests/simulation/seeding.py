@@ -45,7 +45,7 @@ def seeded(world: "World") -> Iterator[None]:
         patches.enter_context(patch.object(membership, "threading", world.threading))
         patches.enter_context(patch.object(ids, "secrets", secrets))
         patches.enter_context(patch.object(runner, "secrets", secrets))
-        for module in (loop, runner):
+        for module in (loop, membership, runner):
             patches.enter_context(patch.object(module, "random", world.random))
         for module in TALKERS:
             patches.enter_context(patch.object(module, "log", lambda: silence))

@@ -5,20 +5,24 @@ from datetime import datetime
 
 import pytest
 
-from ksana.domain.execution import Claim, Execution
+from ksana.domain.execution import Claim, Claimed, Execution
 from ksana.domain.ledger import Fired, Firing, Schedule
 from ksana.domain.states import ExecutionStatus
+from ksana.engine.dispatcher import Dispatcher
+from ksana.engine.leadership import Leadership
+from ksana.store.requests import ClaimRequest
 from tests.simulation import memory_ledger, memory_queue
 from tests.simulation.memory_store import MemoryStore
 from tests.simulation.memory_tables import Tables
+from tests.simulation.mood import Mood
 from tests.simulation.search import first_violation
 
-SEEDS = range(5, 35)
+SEEDS = range(30)
 STEPS = 4_000
 
 
-def invariant_found() -> str | None:
-    found = first_violation(SEEDS, STEPS)
+def invariant_found(mood: Mood | None = None) -> str | None:
+    found = first_violation(SEEDS, STEPS, mood)
     return None if found is None or found.violation is None else found.violation.invariant
 
 
@@ -71,3 +75,19 @@ def test_a_cursor_that_moves_in_a_transaction_of_its_own_is_found_out(monkeypatc
 def test_a_claim_that_does_not_count_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_queue, "has_room", lambda *_: True)
     assert invariant_found() == "I5"
+
+
+# What it has found in the engine, and would find again ------------------------------------------------------------------
+
+
+def test_a_watch_that_takes_a_slow_claim_for_a_stray_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def claim(self: Dispatcher, request: ClaimRequest, now: datetime) -> Sequence[Claimed]:
+        return await self._store.claim(request, now)
+
+    monkeypatch.setattr(Dispatcher, "_claim", claim)
+    assert invariant_found(Mood(slow=0.3, faults=0.002)) in {"I3", "I5"}
+
+
+def test_a_leader_that_resigns_without_knowing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leadership, "stand_down", lambda *_: None)
+    assert invariant_found(Mood(slow=0.3, faults=0.02)) == "I8"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.simulation.mood import Mood
 from tests.simulation.search import Found, simulate
 from tests.simulation.trace import lines
 
@@ -30,7 +31,7 @@ def test_a_seed_always_makes_the_same_run() -> None:
 
 def test_all_that_can_happen_does() -> None:
     """Else the seeds would prove nothing."""
-    runs = [simulate(seed, STEPS) for seed in SEEDS]
+    runs = [simulate(seed, STEPS, Mood(faults=0.02)) for seed in range(4)]
     verbs = sum((found.counts for found in runs[1:]), runs[0].counts)
     for verb in (
         "fire",
@@ -43,5 +44,5 @@ def test_all_that_can_happen_does() -> None:
         "beat",
         "leave",
     ):
-        assert verbs[verb] > 5, verb
+        assert verbs[verb] > 1, verb
     assert sum(found.overlaps for found in runs) > 0, "no zombie ever ran what another had taken over"

@@ -71,4 +71,4 @@ class SimulatedWire:
 
     def listen(self, listener: Callable[[str], None]) -> bool:
         self._process.listener = listener
-        return self._world.carries_hints
+        return self._world.mood.carries_hints

@@ -19,6 +19,7 @@ from tests.simulation.faults import Nemesis
 from tests.simulation.invariants import Invariants, Violation
 from tests.simulation.memory_store import Call
 from tests.simulation.memory_tables import Tables
+from tests.simulation.mood import Mood
 from tests.simulation.process import Process
 from tests.simulation.scenario import furnish
 from tests.simulation.seeding import seeded
@@ -27,15 +28,12 @@ from tests.simulation.threads import SimulatedThread, Threading
 from tests.simulation.wire import Message, Request
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-REFUSED, UNHEARD, SLOW = (0.0, 0.01, 0.05), (0.0, 0.01, 0.05), (0.0, 0.02, 0.1)
-"""How often a request is not applied, is applied but its answer lost, takes long; each world has its own mood."""
 SLOWEST = 8.0
 QUIET = 30.0
 """Seconds without faults before the end is looked at: a lease, a recovery, the longest run and retry, and some."""
 POLLS = (1, 3, 5)
-CARRIES_HINTS = 0.8
-"""How many databases can wake other instances; and how many of their hints arrive."""
 ARRIVES = 0.9
+"""How many hints do."""
 TRACE = 400
 
 
@@ -43,9 +41,10 @@ Choice = Process | SimulatedThread | Request | Message
 
 
 class World:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, mood: Mood | None = None) -> None:
         self.seed = seed
         self.random = Random(seed)
+        self.mood = mood or Mood.chosen_by(self.random)
         self.micros = 0
         self.steps = 0
         self.trace: deque[tuple[object, ...]] = deque(maxlen=TRACE)
@@ -59,10 +58,7 @@ class World:
         self.gone: list[Process] = []
         self.requests: list[Request] = []
         self.messages: list[Message] = []
-        self.carries_hints = self.random.random() < CARRIES_HINTS
         self.threading = Threading(self.seconds, self._adopt)
-        self._refused, self._unheard = self.random.choice(REFUSED), self.random.choice(UNHEARD)
-        self._slow = self.random.choice(SLOW)
         self._current: Process | None = None
         self._started = 0
         self.targets = furnish(self)
@@ -166,19 +162,19 @@ class World:
         self.nemesis.asked(request)
 
     def _delay(self) -> float:
-        if self.random.random() >= self._slow or self.nemesis.at_peace:
+        if self.random.random() >= self.mood.slow or self.nemesis.at_peace:
             return 0.0
         return self.random.uniform(0, SLOWEST)
 
     def _apply(self, request: Request) -> None:
         fate = self.random.random() if not self.nemesis.at_peace else 1.0
         request.applied, request.due_at = True, self.seconds() + self._delay()
-        if fate < self._refused or self.nemesis.database_is_away:
+        if fate < self.mood.refused or self.nemesis.database_is_away:
             request.answer = StoreUnavailable("not reachable")
             self.note(request.process.name, f"{request.call.name} is refused")
         else:
             request.answer = self._applied(request)
-            if fate < self._refused + self._unheard:
+            if fate < self.mood.refused + self.mood.unheard:
                 request.answer = CommitUnknown("the answer was lost")
                 self.note(request.process.name, f"{request.call.name} is not heard of")
         if not request.process.alive:
