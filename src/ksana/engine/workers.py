@@ -51,6 +51,11 @@ class Workers:
         return Counter(lane for lane in lanes if lane is not None)
 
     @property
+    def draining(self) -> bool:
+        """Whether what runs is being handed back."""
+        return self._handing_back
+
+    @property
     def claims(self) -> list[Claim]:
         return list(self._tasks)
 
