@@ -93,6 +93,10 @@ class Dispatcher:
         self._told = False
         room = self._workers.free
         claimed = await self._claim(self._request(owner, room), now)
+        if self._owner() != owner:
+            # The lease it was claimed by is over: others have it, or will. If it is not after all, the watch hands it back.
+            self._told = True
+            return Round()
         for each in claimed:
             self._workers.start(each)
             self._worked_at = now
