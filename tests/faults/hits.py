@@ -33,6 +33,8 @@ class Hit:
     epoch: int | None = None
     callbacks: list[int] = field(default_factory=list)
     """What each of its callbacks was answered; 0: nothing."""
+    callback_url: str = ""
+    """Where it is to be reported on, if it is."""
 
     @property
     def fire(self) -> tuple[str, float | None]:
@@ -83,6 +85,7 @@ def _begun(number: str, line: dict[str, Any]) -> Hit:
         pids=tuple(line.get("pids", ())),
         instance=line.get("instance", ""),
         epoch=int(line["epoch"]) if "epoch" in line else None,
+        callback_url=line.get("callback", ""),
     )
 
 

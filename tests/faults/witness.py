@@ -32,6 +32,7 @@ NAMES = {
     "epoch": "x-ksana-epoch",
     "instance": "x-ksana-instance",
     "key": "idempotency-key",
+    "callback": "x-ksana-callback-url",
 }
 """What is kept of a request, and the header that has it; one that is not sent is left out."""
 
