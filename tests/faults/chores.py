@@ -22,7 +22,8 @@ RUN_ENDED = {"SUCCESS", "FAILED", "CANCELED", "STOPPED", "PARTIAL", "CLOSED"}
 CALLS = {"retry": ("status/500", "fast"), "callback": ("async/0", None), "cancel": ("slow/60", None)}
 """How the target answers, and how it answers the second time."""
 BY_CALLBACK = {"callback": {"exec_type": "ASYNC"}}
-AGAIN = {"max_retries": 1, "initial_delay": 0.1, "strategy": "fixed"}
+AGAIN = {"max_retries": 2, "initial_delay": 0.1, "strategy": "fixed"}
+"""One retry is needed, and a lost attempt uses up one more: it counts as an attempt."""
 
 
 def do(trial: Trial) -> None:
@@ -48,14 +49,14 @@ def _make(trial: Trial) -> None:
     for task in trial.ask("GET", TASKS).json()["items"]:
         end = datetime.fromisoformat(task["end_at"]).timestamp() if task["end_at"] else None
         schedule = Schedule(
-            task["name"], cron=task["cron_expr"], end_wall=end, retries=1, judged=task["name"].endswith("fire")
+            task["name"], cron=task["cron_expr"], end_wall=end, retries=2, judged=task["name"].endswith("fire")
         )
         answered = min(made, end - 1) if end is not None else made  # it may have fired before all were made
         trial.operator.operations.append(Operation("create", schedule, began, answered, "ok"))
 
 
 def _once() -> dict[str, Any]:
-    at = soon(1.5)
+    at = soon(2)
     end = datetime.fromtimestamp(at).astimezone().isoformat()
     return {"cron_expr": once_at(at), "end_at": end}
 

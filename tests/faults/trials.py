@@ -56,6 +56,14 @@ class Trial:
         with _starting:
             self.instances.start(1, healthy=False, **env)
         self.client = httpx2.Client(base_url=self.instances.all[ONLY].base, timeout=10)
+        self._wait()
+
+    def _wait(self) -> None:
+        """Until it answers, or has died: a request that waits for its start might ask for what has passed by then."""
+        serving, deadline = self.instances.all[ONLY].serving, time.monotonic() + ASKED_SECONDS
+        assert serving is not None
+        while not self.instances.healthy(ONLY) and serving.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
 
     def revive(self) -> None:
         """Starts it anew, without a failpoint, if it has died."""
@@ -67,6 +75,7 @@ class Trial:
         self.instances.kill(ONLY)
         with _starting:
             self.instances.restart(ONLY, healthy=False, **DISARMED)
+        self._wait()
 
     def ask(self, method: str, path: str, body: Callable[[], Any] | None = None, **headers: str) -> httpx2.Response:
         """An answer that is not `later`, however often it takes; AssertionError if there is none in time."""

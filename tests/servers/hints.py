@@ -7,8 +7,15 @@ _APT = {
     "mysql": "mariadb-server",
     "redis": "redis-server",
     "chromium": "chromium",
+    "compiler": "gcc libc6-dev",
 }
-_BREW = {"postgresql": "postgresql", "mysql": "mariadb", "redis": "redis", "chromium": "--cask chromium"}
+_BREW = {
+    "postgresql": "postgresql",
+    "mysql": "mariadb",
+    "redis": "redis",
+    "chromium": "--cask chromium",
+    "compiler": "gcc",
+}
 
 #: What KSANA_TEST_REQUIRE may list.
 BACK_ENDS = tuple(_APT)

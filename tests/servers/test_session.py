@@ -132,7 +132,7 @@ def test_a_required_back_end_that_does_not_exist_ends_the_session(session: Sessi
     session.require("oracle")
     result = session.run("def test_a(): ...\n", 0)
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "KSANA_TEST_REQUIRE lists oracle; known: postgresql, mysql, redis, chromium" in result.stderr
+    assert "KSANA_TEST_REQUIRE lists oracle; known: postgresql, mysql, redis, chromium, compiler" in result.stderr
 
 
 def test_a_back_end_may_be_missing_unless_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
