@@ -7,6 +7,8 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from ksana.domain.events import EventType
 from ksana.domain.execution import Claimed
 from ksana.domain.instance import LEASE, InstanceStatus, Lease
@@ -77,6 +79,19 @@ async def test_joining_ends_the_others_where_one_process_has_the_database(world:
     assert [instance.id for instance in await world.store.instances()] == ["second", "first"]
     assert (world.store.beat("first", HOUR) is None) is alone
     assert world.store.beat("second", HOUR)
+
+
+@pytest.mark.parametrize("by", [timedelta(days=365), timedelta(days=-365)], ids=["forward", "back"])
+async def test_a_clock_that_is_set_ends_no_lease(world: World, by: timedelta) -> None:
+    await world.join("one", lease=LEASE)
+    running = await run_by(world, "one")
+    lock = await world.store.acquire_lock("tenant", "one", LEASE)
+    assert lock is not None
+    world.clock.set_by(by)
+    assert await recover(world) == Recovered()
+    assert await world.store.still_mine([claim_of(running)]) == {claim_of(running)}
+    assert await world.store.renew_lock(lock, LEASE)
+    assert world.store.beat("one", LEASE)
 
 
 # Recovery -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from ksana.domain.clock import Clock, from_micros, to_micros
@@ -56,6 +56,7 @@ from ksana.store.sql.statements import (
     stopping,
     workflows,
 )
+from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
 
@@ -77,6 +78,7 @@ class SqlStore:
     ) -> None:
         self._dialect = dialect
         self._clock = clock
+        self._steady = Steady(clock)
         self._lock = lock
         self._writing: Engine = dialect.writing_engine(url, options)
         self._reading: Engine = dialect.reading_engine(url, options)
@@ -84,7 +86,9 @@ class SqlStore:
         self._closed = False
         self._courier: Courier | None = dialect.courier(url, options)
         name = secrets.token_hex(16)
-        self.writer = Writer(self._writing, dialect, clock, name=name, max_batch=options.max_batch, mirror=mirror)
+        self.writer = Writer(
+            self._writing, dialect, clock, self._steady, name=name, max_batch=options.max_batch, mirror=mirror
+        )
 
     # Definitions ----------------------------------------------------------------------------------------------------
 
@@ -483,7 +487,7 @@ class SqlStore:
     ) -> Pulse | None:
         try:
             with self._writing.begin() as connection:
-                tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
+                tx = self._tx(connection)
                 kept, leads = cluster.beat(tx, instance_id, lease, leading, resigning)
                 before = self._clock.monotonic()
                 now = from_micros(tx.now())
@@ -587,11 +591,14 @@ class SqlStore:
             raise StoreUnavailable("the store is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._ask, question)
 
+    def _tx(self, connection: Connection) -> Tx:
+        return Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros())
+
     def _ask(self, question: Callable[[Tx], T]) -> T:
         for last_try in (False, True):
             try:
                 with self._reading.connect() as connection, connection.begin():
-                    return question(Tx(connection, self._dialect, to_micros(self._clock.now())))
+                    return question(self._tx(connection))
             except SQLAlchemyError as error:
                 # A pooled connection that the server has closed meanwhile: the pool makes a new one.
                 if last_try or diagnose(error) is not Trouble.DISCONNECTED:

@@ -15,18 +15,20 @@ NO_ROWS: tuple[Sequence[Any], ...] = ()
 class Tx:
     """Runs statements on the connection of a transaction that somebody else began and will commit."""
 
-    def __init__(self, connection: Connection, dialect: Dialect, clock: int) -> None:
+    def __init__(self, connection: Connection, dialect: Dialect, clock: int, steady: int | None = None) -> None:
         self.connection = connection
         self.dialect = dialect
         self.clock = clock
-        """The process's time in microseconds: what `{now}` means on a database that is not shared."""
+        """The process's time in microseconds."""
+        self._steady = clock if steady is None else steady
+        """What `{now}` means on a database that is not shared."""
         self.ended_runs: list[EndedRun] = []
         """Workflow runs that end with this transaction, to be told of when it has committed."""
 
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
         """The rows that it answers with; for a statement with {rows}, of all its chunks one after the other."""
         clause = statement.for_dialect(self.dialect)
-        values["clock"] = self.clock
+        values["clock"] = self._steady
         if not statement.rows:
             return list(self.connection.execute(clause, values))
         answers: list[Row[Any]] = []
@@ -37,7 +39,7 @@ class Tx:
     def run(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> int:
         """How many rows it changed."""
         clause = statement.for_dialect(self.dialect)
-        values["clock"] = self.clock
+        values["clock"] = self._steady
         if not statement.rows:
             return self.connection.execute(clause, values).rowcount
         return sum(self.connection.execute(clause, values | {"rows": chunk}).rowcount for chunk, _ in chunks(rows))

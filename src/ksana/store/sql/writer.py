@@ -29,6 +29,7 @@ from ksana.domain.errors import CommitUnknown, KsanaError, StoreBusy, StoreUnava
 from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.rows import Statement
+from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import EndedRun
 
@@ -81,12 +82,21 @@ class Writer:
     """Owns the one connection that writes."""
 
     def __init__(
-        self, engine: Engine, dialect: Dialect, clock: Clock, *, name: str, max_batch: int, mirror: Mirror | None = None
+        self,
+        engine: Engine,
+        dialect: Dialect,
+        clock: Clock,
+        steady: Steady,
+        *,
+        name: str,
+        max_batch: int,
+        mirror: Mirror | None = None,
     ) -> None:
         self._engine = engine
         self._dialect = dialect
         self._mirror = mirror
         self._clock = clock
+        self._steady = steady
         self._name = name
         self._max_batch = max_batch
         self._connection: Connection | None = None
@@ -185,7 +195,7 @@ class Writer:
         connection = self._connected()
         transaction = connection.begin()
         try:
-            tx = Tx(connection, self._dialect, to_micros(self._clock.now()))
+            tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros())
             answer = body(tx)
             self._mark(tx)
             if self._mirror is not None:
