@@ -90,7 +90,7 @@ def _ids(trial: Trial) -> dict[str, int]:
 
 
 def _trigger(trial: Trial, ids: Mapping[str, int], name: str) -> int:
-    answer = trial.ask("POST", f"{TASKS}/{ids[name]}/trigger", **{"Idempotency-Key": f"{trial.name}-{name}"})
+    answer = trial.ask("POST", f"{TASKS}/{ids[name]}/trigger", key=f"{trial.name}-{name}")
     assert answer.is_success, answer.text
     return int(answer.json()["run_id"])
 

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.faults.supervisor import Supervisor
 from tests.servers.base import MissingError
 from tests.servers.hints import how_to_install
 
@@ -16,15 +17,19 @@ HOUR, DAY = 3_600, 86_400
 
 
 class WallClock:
-    """The offset, in whole seconds, of the instances that are started with `env`; they must be `fresh`. MissingError where
-    there is no C compiler, or no way to load a library first."""
+    """The offset, in whole seconds, of the instances that it starts; their scenario must be `fresh`. MissingError where there
+    is no C compiler, or no way to load a library first."""
 
     def __init__(self, folder: Path, offset: int = 0) -> None:
         self._file = folder / "clock"
         self._file.write_bytes(bytes(8))
         self.offset = 0
-        self.env = {"LD_PRELOAD": str(_compiled(folder)), "TEST_CLOCK": str(self._file)}
+        self._library = _compiled(folder)
         self.jump(offset)
+
+    def start(self, instances: Supervisor) -> None:
+        """One more instance, with this clock."""
+        instances.start(1, LD_PRELOAD=str(self._library), TEST_CLOCK=str(self._file))
 
     def now(self) -> float:
         """What such an instance believes."""

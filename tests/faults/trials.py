@@ -77,11 +77,11 @@ class Trial:
             self.instances.restart(ONLY, healthy=False, **DISARMED)
         self._wait()
 
-    def ask(self, method: str, path: str, body: Callable[[], Any] | None = None, **headers: str) -> httpx2.Response:
+    def ask(self, method: str, path: str, body: Callable[[], Any] | None = None, key: str = "") -> httpx2.Response:
         """An answer that is not `later`, however often it takes; AssertionError if there is none in time."""
         assert self.client is not None
-        deadline = time.monotonic() + ASKED_SECONDS
-        told = "nothing"
+        deadline, told = time.monotonic() + ASKED_SECONDS, "nothing"
+        headers = {"Idempotency-Key": key} if key else {}
         while time.monotonic() < deadline:
             try:
                 answer = self.client.request(method, path, json=body() if body else None, headers=headers)

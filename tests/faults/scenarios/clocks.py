@@ -50,7 +50,7 @@ class Leap:
 def forward(arena: Arena) -> tuple[History, Verdict]:
     """A missed range, by policy and cap: every instant is in the ledger, and few of them fire."""
     clock = WallClock(arena.folder)
-    arena.instances.start(1, **clock.env)
+    clock.start(arena.instances)
     leaps = [_leap(arena, clock, f"j{number}", seconds) for number, seconds in enumerate(FORWARD)]
     history = arena.history()
     verdict = Verdict()
@@ -127,7 +127,7 @@ def _judge_leap(verdict: Verdict, history: History, leap: Leap, policy: str) -> 
 def back(arena: Arena) -> tuple[History, Verdict]:
     """What has fired does not fire again; what is new fires on time; and what was next is still next when its time comes."""
     clock = WallClock(arena.folder)
-    arena.instances.start(1, **clock.env)
+    clock.start(arena.instances)
     verdict, spans = Verdict(), 3.0 if arena.full else 2.0
     with Desk(arena) as desk:
         task = _old(arena, desk)
@@ -146,6 +146,7 @@ def back(arena: Arena) -> tuple[History, Verdict]:
     instants = [float(at) for at in range(round(rows[0].first), round(rows[-1].last) + 1)]
     forbid(verdict, "the ledger is not what was due", faults_of(history, "old", instants))
     verdict.require(recovered < 3 * ON_TIME, f"what was next came {recovered:.1f} s after its time had come again")
+    verdict.require(len(history.dump.instances) == 1, "the instance lost its lease, and joined anew")
     executed = [hit.planned for hit in history.hits]
     verdict.figures |= {
         "n": len(executed),
@@ -196,7 +197,7 @@ def _of(hits: Sequence[Hit], name: str) -> list[Hit]:
 def one_of_two(arena: Arena) -> tuple[History, Verdict]:
     """Nothing happens at all: it is the database's clock that counts."""
     clock = WallClock(arena.folder, offset=-7 * DAY)
-    arena.instances.start(1, **clock.env)
+    clock.start(arena.instances)
     arena.instances.start(1)
     jumps = (7 * DAY, 2 * HOUR, 23 * HOUR, 364 * DAY, -366 * DAY, 25 * HOUR)
     arena.create(*pulse(arena, 10, time.time() + 4 * len(jumps) + 4))
