@@ -45,6 +45,8 @@ class Dialect(ABC):
     {by_id}, {by_ready}, {by_node}, {by_owner}, {by_share} and {by_job_status} (the index by which it is to be read), and for
     {status}, a state that no index is to be searched by, in a statement; {share}, the share of one that
     can be claimed."""
+    seeks_shares: ClassVar[bool] = True
+    """Whether a statement that goes from row to row finds each next share by the index."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 

@@ -40,6 +40,8 @@ def _unverified() -> ssl.SSLContext:
 
 class MysqlDialect(ServerDialect):
     name = "mysql"
+    # Compared with a value of another row, a column is not searched for: every row before it would be read, for each share.
+    seeks_shares = False
     marks: ClassVar[dict[str, str]] = {
         # The rows first, then the table by its primary key: another order would lock rows that are not asked for.
         "join": "STRAIGHT_JOIN",

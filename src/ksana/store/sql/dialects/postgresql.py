@@ -12,8 +12,9 @@ from ksana.store.sql.dialects.postgresql_courier import PostgresqlCourier
 _MIGRATION_LOCK = 7_100_001
 _TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout=60s"
 # Every statement looks up a few rows by an index. The planner, who judges a job by the average over all history, would rather
-# hash or read the whole table, which costs the more the longer Ksana has run.
-_PLANNER = "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+# hash or read the whole table, which costs the more the longer Ksana has run; or, of a backlog that it has not counted yet, read
+# and sort all to find the first few.
+_PLANNER = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
 _TYPES = {"int": "bigint", "text": "text", "key": "text"}
 
 

@@ -26,7 +26,7 @@ from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, TaskOf, nod
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
-from ksana.store.sql.statements import snapshots
+from ksana.store.sql.statements import snapshots, turns
 from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
@@ -35,28 +35,15 @@ GIVE_UP = ExecutionMove(CLAIMABLE, ExecutionStatus.FAILED)
 CLAIM = ExecutionMove(CLAIMABLE, ExecutionStatus.RUNNING)
 PARK = ExecutionMove(frozenset({ExecutionStatus.SCHEDULED}), ExecutionStatus.QUEUED)
 DROP = ExecutionMove(CLAIMABLE, ExecutionStatus.CANCELED)
-MORE_SHARES = 16
-"""How many more shares than there are places are looked at: some may have nothing that fits."""
-LOOKS = (1, 64, 256, 1_024, 4_096)
-"""How many a claim looks at: further each time that it met a full job, so that one such does not hide the others."""
+LOOKS = (1, 64, 256)
+"""How many a claim looks at: further each time that it met a full job or lane, so that one such does not hide the others."""
+SHARE_LOOKS = (*LOOKS, 1_024, 4_096)
+"""The same for shares, of each of which only the first is looked at: few, whatever their backlogs are."""
 
 _IDS = columns(id="int")
 _READY = Statement(
     "SELECT t.* FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
     " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
-)
-# From one share to the next by the index, however much is ready of each.
-_NEXT_SHARE = (
-    "(SELECT min({share}) FROM executions t {by_share}"
-    " WHERE t.worker_queue = :queue AND {share} > %s AND t.ready_at IS NOT NULL)"
-)
-_HEADS = Statement(
-    f"WITH RECURSIVE shares (share, number) AS (SELECT {_NEXT_SHARE % ':after'}, 1"
-    f" UNION ALL SELECT {_NEXT_SHARE % 's.share'}, s.number + 1 FROM shares s"
-    " WHERE s.share IS NOT NULL AND s.number < :most)"
-    " SELECT (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} = s.share"
-    " AND t.ready_at <= :now ORDER BY t.ready_at, t.id LIMIT 1) AS id FROM shares s"
-    " WHERE s.share IS NOT NULL ORDER BY s.number"
 )
 _LOCK_HEADS = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id WHERE t.ready_at <= :now ORDER BY t.id {skip_locked}",
@@ -110,38 +97,51 @@ def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
 
 def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
     taking = Taking(tx, wish)
+    after = wish.request.in_turn_after
     for queue in wish.request.queues:
-        if wish.request.in_turn_after is not None:
-            _take_in_turn(taking, queue, wish.request.in_turn_after)
-        _take_earliest(taking, queue)
+        if after is not None:
+            _take_in_turn(taking, queue, after)
+        hidden = _take_earliest(taking, queue)
+        if hidden and after is None:
+            _take_in_turn(taking, queue, "")
     return taking.claimed
 
 
-def _take_earliest(taking: "Taking", queue: str) -> None:
+def _take_earliest(taking: "Taking", queue: str) -> bool:
+    """Whether places are left though not all that is ready was looked at: what did not fit may hide others behind it."""
     for look in LOOKS:
         if taking.left <= 0:
-            return
+            return False
         most = max(look, taking.left)
         ready = taking.tx.query(_READY, queue=queue, now=taking.now, look=most)
         passed_over = taking.take(ready)
         if not passed_over or len(ready) < most:
-            return
+            return False
+    return taking.left > 0
 
 
 def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
     """One of each share, from the one after the last served on, and round again."""
-    most = 2 * taking.left + MORE_SHARES
-    ids = _heads(taking, queue, after, most)
-    if len(ids) < most and after:
-        ids += [each for each in _heads(taking, queue, "", most - len(ids)) if each not in ids]
-    places = {execution_id: place for place, execution_id in enumerate(ids)}
-    heads = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []
-    taking.take(sorted(heads, key=lambda row: places[row.id]))
+    _take_heads(taking, queue, after, None)
+    if after:
+        _take_heads(taking, queue, "", after)
 
 
-def _heads(taking: "Taking", queue: str, after: str, most: int) -> list[int]:
-    found = taking.tx.query(_HEADS, queue=queue, after=after, most=most, now=taking.now)
-    return [row.id for row in found if row.id is not None]
+def _take_heads(taking: "Taking", queue: str, after: str, until: str | None) -> None:
+    """Of the shares after the one, until the other or the last: further as long as places are left."""
+    for look in SHARE_LOOKS:
+        if taking.left <= 0:
+            return
+        most = max(look, taking.left)
+        found = turns.heads(taking.tx, queue, after, most, taking.now)
+        mine = found if until is None else [each for each in found if each.share <= until]
+        ids = [each.id for each in mine if each.id is not None]
+        places = {execution_id: place for place, execution_id in enumerate(ids)}
+        ready = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []
+        taking.take(sorted(ready, key=lambda row: places[row.id]))
+        if len(mine) < most:
+            return
+        after = mine[-1].share
 
 
 class Taking:

@@ -1,0 +1,52 @@
+"""Shares in turn: the first that is ready of each share, from one share to the next by the index, however much is ready of each."""
+
+from itertools import groupby
+from typing import NamedTuple
+
+from ksana.store.sql.rows import Statement
+from ksana.store.sql.tx import Tx
+
+_NEXT_SHARE = (
+    "(SELECT min({share}) FROM executions t {by_share}"
+    " WHERE t.worker_queue = :queue AND {share} > %s AND t.ready_at IS NOT NULL)"
+)
+_HEADS = Statement(
+    f"WITH RECURSIVE shares (share, number) AS (SELECT {_NEXT_SHARE % ':after'}, 1"
+    f" UNION ALL SELECT {_NEXT_SHARE % 's.share'}, s.number + 1 FROM shares s"
+    " WHERE s.share IS NOT NULL AND s.number < :most)"
+    " SELECT s.share, (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} = s.share"
+    " AND t.ready_at <= :now ORDER BY t.ready_at, t.id LIMIT 1) AS id FROM shares s"
+    " WHERE s.share IS NOT NULL ORDER BY s.number"
+)
+_FROM_SHARE = Statement(
+    "SELECT t.id, t.ready_at, {share} AS share FROM executions t {by_share}"
+    " WHERE t.worker_queue = :queue AND {share} > :after AND t.ready_at IS NOT NULL"
+    " ORDER BY {share}, t.ready_at, t.id LIMIT :block"
+)
+BLOCK = 64
+"""Rows that are read at a time where each step is a statement: shares with little ready take one step together."""
+
+
+class Head(NamedTuple):
+    share: str
+    id: int | None
+    """The first of it that is ready; None if none is yet."""
+
+
+def heads(tx: Tx, queue: str, after: str, most: int, now: int) -> list[Head]:
+    """Of the shares that follow `after`, in order. Fewer than `most`: there are no more."""
+    if tx.dialect.seeks_shares:
+        return [Head(row.share, row.id) for row in tx.query(_HEADS, queue=queue, after=after, most=most, now=now)]
+    return _stepped(tx, queue, after, most, now)
+
+
+def _stepped(tx: Tx, queue: str, after: str, most: int, now: int) -> list[Head]:
+    found: list[Head] = []
+    while len(found) < most:
+        rows = tx.query(_FROM_SHARE, queue=queue, after=after, block=BLOCK)
+        firsts = [next(each) for _, each in groupby(rows, key=lambda row: row.share)]
+        found += [Head(row.share, row.id if row.ready_at <= now else None) for row in firsts]
+        if len(rows) < BLOCK:
+            break
+        after = firsts[-1].share
+    return found[:most]
