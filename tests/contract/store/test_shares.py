@@ -1,0 +1,282 @@
+"""Shares of the workers: when more is ready than there is room for, nobody's backlog keeps the others waiting, and no host takes
+all the places. What a claim costs does not grow with what is ready."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from ksana.domain.errors import KsanaError
+from ksana.domain.execution import Claimed
+from ksana.domain.job import Job
+from ksana.domain.states import ExecutionStatus
+from ksana.store.requests import ClaimRequest
+from ksana.store.sql import schema
+from ksana.store.sql.statements import claiming
+from ksana.store.sql.store import SqlStore
+from ksana.store.sql.tx import Tx
+from tests.clock import FakeClock
+from tests.contract.store.conftest import BACK_ENDS
+from tests.contract.store.world import World, run_sql
+from tests.unit.engine.plan_world import Rollout
+from tests.unit.engine.simulation import Simulation
+from tests.unit.engine.workflow_world import Flow, node
+
+SECOND = timedelta(seconds=1)
+ROOM = 16
+CROWD = 5_000
+LARGE = 20_000
+
+
+@pytest.fixture(params=BACK_ENDS[:3])
+def back_end(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Turns:
+    """Claims of one instance that are served in turn, each going on where the last one stopped."""
+
+    def __init__(self, world: World, **wish: Any) -> None:
+        self._world = world
+        self._wish = wish
+        self.served = ""
+
+    async def claim(self, room: int = ROOM) -> list[Claimed]:
+        request = ClaimRequest("one", room, in_turn_after=self.served, **self._wish)
+        claimed = list(await self._world.store.claim(request, self._world.clock.now()))
+        self.served = claimed[-1].share if claimed else self.served
+        return claimed
+
+
+async def crowd(world: World, url: str, number: int, **changes: Any) -> Job:
+    """So many ready executions of one job, copied below the store: to ask for each takes too long."""
+    job = await world.job(**changes)
+    made = await world.enqueue(job)
+    names = ", ".join(column.name for column in schema.executions.columns if column.name != "id")
+    count = 1
+    while count < number:
+        most = min(count, number - count)
+        run_sql(
+            url,
+            f"INSERT INTO executions ({names}) SELECT {names} FROM executions WHERE job_id = {job.id}"
+            f" AND id >= {made.id} ORDER BY id LIMIT {most}",
+        )
+        count += most
+    return job
+
+
+async def some_jobs(world: World, number: int, **changes: Any) -> list[Job]:
+    """One ready execution of each."""
+    jobs = await asyncio.gather(*(world.job(**changes) for _ in range(number)))
+    await asyncio.gather(*(world.enqueue(job) for job in jobs))
+    return list(jobs)
+
+
+def shares_of(url: str, where: str = "1 = 1") -> list[str]:
+    return [row.share for row in run_sql(url, f"SELECT share FROM executions WHERE {where} ORDER BY id")]
+
+
+def by_job(claimed: Sequence[Claimed]) -> list[int]:
+    return [each.job.id for each in claimed]
+
+
+def at(host: str) -> dict[str, str]:
+    return {"url": f"http://{host}/x"}
+
+
+# In turn ------------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_backlog_of_one_job_delays_the_others_by_no_more_than_its_share(world: World, url: str) -> None:
+    large = await crowd(world, url, CROWD)
+    world.clock.advance(SECOND)
+    others = await some_jobs(world, 20)
+    world.clock.advance(SECOND)
+    assert set(by_job(await world.claim(ROOM))) == {large.id}, "the earliest first"
+    turns = Turns(world)
+    served = [job for _ in range(3) for job in by_job(await turns.claim())]
+    assert {job.id for job in others} <= set(served)
+    assert len(served) == 3 * ROOM, "no place stays empty"
+
+
+async def test_the_turn_goes_round(world: World, url: str) -> None:
+    jobs = [await crowd(world, url, 40) for _ in range(5)]
+    turns = Turns(world)
+    order = [job for _ in range(10) for job in by_job(await turns.claim(room=2))]
+    by_share = [job.id for job in sorted(jobs, key=lambda job: f"job/{job.id}")]
+    assert order == by_share * 4
+
+
+async def test_whoever_was_served_last_comes_after_all_others(world: World, url: str) -> None:
+    first, second = [await crowd(world, url, 40) for _ in range(2)]
+    claimed = await Turns(world).claim(room=1)
+    for last, following in ((first, second), (second, first)):
+        turns = Turns(world)
+        turns.served = f"job/{last.id}"
+        assert by_job(await turns.claim(room=1)) == [following.id]
+    assert claimed[0].share in {f"job/{first.id}", f"job/{second.id}"}
+
+
+async def test_a_share_that_has_nothing_ready_yet_is_passed_over(world: World) -> None:
+    early, late = await world.job(), await world.job()
+    await world.enqueue(early)
+    world.clock.advance(SECOND)
+    await world.enqueue(late)
+    world.clock.advance(-SECOND)
+    assert by_job(await Turns(world).claim()) == [early.id]
+
+
+async def test_in_turn_a_job_still_never_runs_more_often_than_its_limit(world: World, url: str) -> None:
+    limited = await crowd(world, url, 50, limit=2)
+    await some_jobs(world, 3)
+    turns = Turns(world)
+    claimed = [job for _ in range(6) for job in by_job(await turns.claim())]
+    assert claimed.count(limited.id) == 2
+    assert len(claimed) == 5
+    queued = await world.executions(job_id=limited.id, statuses=(ExecutionStatus.QUEUED,))
+    assert len(queued) == 48
+
+
+async def test_a_job_that_is_full_gives_its_turn_away(world: World, url: str) -> None:
+    limited = await crowd(world, url, 20, limit=1)
+    await world.claim(1)
+    others = await some_jobs(world, 4)
+    assert set(by_job(await Turns(world).claim(room=4))) == {job.id for job in others}
+    assert limited.id not in by_job(await Turns(world).claim())
+
+
+# Whose share ---------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_run_of_a_job_takes_its_jobs_share_however_it_began(world: World, url: str) -> None:
+    job = await world.job()
+    await world.enqueue(job)
+    await world.every(job, SECOND)
+    world.clock.advance(SECOND)
+    await world.fire_due()
+    assert shares_of(url) == [f"job/{job.id}"] * 2
+    assert [each.share for each in await world.claim()] == [f"job/{job.id}"] * 2
+
+
+async def test_nodes_and_their_items_take_their_workflows_share(store: SqlStore, clock: FakeClock, url: str) -> None:
+    simulation = Simulation(store, clock)
+    await simulation.join()
+    flow = Flow(simulation)
+    await flow.run([node("first"), node("each", "first", forEach=[1, 2, 3])])
+    [workflow] = run_sql(url, "SELECT id FROM workflows")
+    found = shares_of(url)
+    assert len(found) >= 5
+    assert set(found) == {f"workflow/{workflow.id}"}
+
+
+async def test_stages_take_their_tenants_share_even_if_its_name_is_long(
+    store: SqlStore, clock: FakeClock, url: str
+) -> None:
+    simulation = Simulation(store, clock)
+    await simulation.join()
+    rollout = Rollout(simulation)
+    long = "t" * 64
+    await rollout.run("a", long)
+    assert set(shares_of(url)) == {"tenant/a", f"tenant/{long}"}
+
+
+# Lanes ---------------------------------------------------------------------------------------------------------------------
+
+
+async def test_never_more_of_one_host_run_at_an_instance_than_it_may(world: World) -> None:
+    slow = await some_jobs(world, 30, config=at("slow.example"))
+    world.clock.advance(SECOND)
+    others = await some_jobs(world, 3, config=at("other.example"))
+    request = ClaimRequest("one", ROOM, per_lane=12, lanes={"slow.example": 5})
+    claimed = by_job(list(await world.store.claim(request, world.clock.now())))
+    assert len(set(claimed) & {job.id for job in slow}) == 7
+    assert {job.id for job in others} <= set(claimed)
+
+
+@pytest.mark.parametrize("in_turn", [False, True], ids=["earliest", "in turn"])
+async def test_a_host_that_is_full_hides_nobody_however_much_is_ready_for_it(
+    world: World, url: str, in_turn: bool
+) -> None:
+    await crowd(world, url, CROWD, config=at("slow.example"))
+    world.clock.advance(SECOND)
+    other = await world.enqueue(await world.job(config=at("other.example")))
+    request = ClaimRequest("one", 4, per_lane=12, lanes={"slow.example": 12}, in_turn_after="" if in_turn else None)
+    claimed = await world.store.claim(request, world.clock.now())
+    assert [each.execution.id for each in claimed] == [other.id]
+
+
+async def test_many_jobs_of_a_host_that_is_full_hide_nobody_either(world: World) -> None:
+    await some_jobs(world, 80, config=at("slow.example"))
+    world.clock.advance(SECOND)
+    other = await world.enqueue(await world.job(config=at("other.example")))
+    request = ClaimRequest("one", 4, per_lane=1, lanes={"slow.example": 1}, in_turn_after="")
+    claimed = await world.store.claim(request, world.clock.now())
+    assert [each.execution.id for each in claimed] == [other.id]
+
+
+async def test_what_calls_no_host_and_what_names_it_only_when_sent_know_no_lane(world: World) -> None:
+    await some_jobs(world, 3, type="shell", config={"cmd": ["true"]})
+    await some_jobs(world, 3, config={"url": "http://{{ params.host }}/x"})
+    claimed = await world.store.claim(ClaimRequest("one", ROOM, per_lane=1), world.clock.now())
+    assert len(claimed) == 6
+
+
+# What it costs ---------------------------------------------------------------------------------------------------------------
+
+
+def _sqlite_steps(tx: Tx, work: Callable[[], object]) -> int:
+    """Instructions of the virtual machine."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    driver: Any = tx.connection.connection.driver_connection
+    driver.set_progress_handler(count, 1)
+    try:
+        work()
+    finally:
+        driver.set_progress_handler(None, 1)
+    return steps
+
+
+def _counted(tx: Tx, work: Callable[[], object], statement: str) -> int:
+    before = tx.connection.execute(text(statement)).scalar_one()
+    work()
+    return int(tx.connection.execute(text(statement)).scalar_one() - before)
+
+
+def _rows_read(tx: Tx, work: Callable[[], object]) -> int:
+    if tx.dialect.name == "sqlite":
+        return _sqlite_steps(tx, work)
+    if tx.dialect.name == "postgresql":
+        return _counted(
+            tx, work, "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
+        )
+    return _counted(
+        tx,
+        work,
+        "SELECT sum(variable_value) FROM information_schema.session_status WHERE variable_name LIKE 'HANDLER\\_READ%'"
+        " AND variable_name NOT LIKE '%RND%'",
+    )
+
+
+def _measured(tx: Tx, wishes: list[claiming.Wish]) -> list[int | KsanaError]:
+    return [_rows_read(tx, lambda wish=wish: claiming.claim(tx, [wish])) for wish in wishes]  # type: ignore[misc]
+
+
+async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: SqlStore, url: str) -> None:
+    earliest, in_turn = ClaimRequest("one", ROOM), ClaimRequest("one", ROOM, in_turn_after="")
+    wishes = [claiming.Wish(request, world.clock.now()) for request in (earliest, in_turn)]
+    await some_jobs(world, 60)
+    few = [await store.writer.submit(_measured, wish) for wish in wishes]
+    await crowd(world, url, LARGE)
+    await some_jobs(world, 60)
+    many = [await store.writer.submit(_measured, wish) for wish in wishes]
+    for before, after in zip(few, many, strict=True):
+        assert 0 < after <= 1.5 * before + 100, (few, many)
