@@ -3,6 +3,7 @@
 from ksana.domain.clock import Clock
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import migrate
+from ksana.store.sql.aftermath import check_after_crash
 from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.filelock import hold_file
 from ksana.store.sql.store import SqlStore
@@ -11,9 +12,10 @@ from ksana.store.sql.store import SqlStore
 def open_store(url: str, *, options: StoreOptions, clock: Clock) -> SqlStore:
     """A store on a database whose schema is this program's.
 
-    StoreUnavailable: it does not answer. StoreInUse: another process has the file. SchemaMismatch: `migrate.upgrade` first,
-    or a newer program. InvalidSetting: the URL names no database that can be used.
+    StoreUnavailable: it does not answer. StoreInUse: another process has the file. StoreError: a crash left it damaged.
+    SchemaMismatch: `migrate.upgrade` first, or a newer program. InvalidSetting: the URL names no database that can be used.
     """
+    check_after_crash(url)
     lock = hold_file(url)
     try:
         migrate.require_current(migrate.status(url, options))

@@ -16,16 +16,22 @@ def hold_file(url: str) -> "FileLock | None":
         return None
     from ksana.store.sql.dialects.sqlite import database_path  # noqa: PLC0415
 
-    path = database_path(url)
-    lock = FileLock(path.with_name(path.name + ".lock"))
+    lock = FileLock(lock_path(database_path(url)))
     lock.acquire()
     return lock
+
+
+def lock_path(path: Path) -> Path:
+    """The lock of the file at `path`."""
+    return path.with_name(path.name + ".lock")
 
 
 class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: IO[str] | None = None
+        self.left = ""
+        """The note of who had it before, if that one did not give it back."""
 
     def acquire(self) -> None:
         """StoreInUse, naming the holder, if another process has it; StoreError if the folder cannot be written to."""
@@ -46,6 +52,7 @@ class FileLock:
             raise StoreInUse(
                 f"the data directory {self._path.parent} is in use by {holder}: stop it, or choose another with --data-dir"
             ) from error
+        self.left = file.read().strip()
         file.seek(0)
         file.truncate()
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
@@ -53,6 +60,13 @@ class FileLock:
         self._file = file
 
     def release(self) -> None:
+        """Gives it back, and takes the note out: all is in order."""
+        if self._file is not None:
+            self._file.truncate(0)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Gives it back as a process does that is killed: with its note."""
         if self._file is not None:
             self._file.close()
             self._file = None

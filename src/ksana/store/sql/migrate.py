@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ksana.domain.errors import SchemaMismatch, StoreError
 from ksana.store.requests import StoreOptions
+from ksana.store.sql.aftermath import check_after_crash
 from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import hold_file
@@ -46,6 +47,7 @@ def status(url: str, options: StoreOptions) -> SchemaStatus:
 def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
     """Migrates; the revision before and now. Of several processes that try at once, one does it and the others find it
     done. SchemaMismatch if the database is newer than the program."""
+    check_after_crash(url)
     before = status(url, options)
     _refuse_newer(before)
     if before.usable:
