@@ -31,6 +31,8 @@ class Instance:
     folder: Path
     env: Mapping[str, str] = field(default_factory=dict)
     """What its processes get beside what all get."""
+    fresh: bool = False
+    """Whether they are interpreters of their own, as another program is."""
     serving: Serving | None = None
     pids: list[int] = field(default_factory=list)
     down: Band | None = None
@@ -66,13 +68,13 @@ class Supervisor:
         """What every process gets from now on."""
         self.all: list[Instance] = []
 
-    def start(self, count: int, *, healthy: bool = True, **env: str) -> None:
+    def start(self, count: int, *, healthy: bool = True, fresh: bool = False, **env: str) -> None:
         """More instances, at once; `env` is for these, and stays over restarts."""
         for _ in range(count):
             number = len(self.all)
             folder = self._folder / f"i{number}"
             folder.mkdir()
-            self.all.append(Instance(number, free_port(), folder, env))
+            self.all.append(Instance(number, free_port(), folder, env, fresh))
             self._begin(self.all[-1], {})
         if healthy:
             for instance in self.all[-count:]:
@@ -179,7 +181,7 @@ class Supervisor:
             str(instance.port),
             cwd=instance.folder,
             env={**self.env, **instance.env, **env},
-            fresh=self._fresh,
+            fresh=self._fresh or instance.fresh,
         )
         instance.serving = Serving(process)
         instance.serving.read()

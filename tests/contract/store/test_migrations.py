@@ -11,12 +11,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 
 from ksana.domain.errors import SchemaMismatch
+from ksana.domain.states import ExecutionStatus
 from ksana.store.sql import migrate, open_store
 from ksana.store.sql import schema as declared
 from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.migrations import __file__ as migrations_file
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
+from tests.contract.store.world import World, run_sql
+
+OFTEN = 10
+"""More often than the driver waits before it prepares a statement."""
 
 
 def engine_of(url: str) -> Engine:
@@ -109,6 +114,18 @@ async def test_a_schema_of_a_later_program_that_says_so_is_worked_on(url: str) -
     store = open_store(url, options=OPTIONS, clock=FakeClock())
     assert (await store.ping()).reachable
     await store.close()
+
+
+@pytest.mark.changes_tables
+async def test_columns_that_a_later_program_adds_meanwhile_go_unnoticed(world: World, url: str) -> None:
+    """PostgreSQL refuses statements that were prepared before, once."""
+    for _ in range(OFTEN):
+        claimed = await world.running()
+    for table in ("executions", "instances", "locks", "jobs"):
+        run_sql(url, f"ALTER TABLE {table} ADD COLUMN later VARCHAR(20) DEFAULT 'x' NOT NULL")
+    assert await world.executions()
+    assert await world.status(claimed.execution.id) is ExecutionStatus.RUNNING
+    assert (await world.running()).execution.id > claimed.execution.id
 
 
 def test_a_migration_that_was_killed_half_way_goes_on(url: str) -> None:

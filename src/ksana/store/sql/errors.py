@@ -13,6 +13,7 @@ class Trouble(Enum):
 
     TRANSIENT = "transient"  # it lost a race for a lock; a new transaction may win
     DISCONNECTED = "disconnected"  # the connection or the server is gone
+    OUTDATED = "outdated"  # a table has changed since the statement was prepared; a new transaction prepares it anew
     FULL = "full"  # there is no room to write
     DUPLICATE = "duplicate"  # somebody else wrote that key first
     OTHER = "other"
@@ -22,6 +23,7 @@ _POSTGRESQL = {
     "40P01": Trouble.TRANSIENT,  # deadlock
     "40001": Trouble.TRANSIENT,  # serialization failure
     "55P03": Trouble.TRANSIENT,  # lock timeout
+    "0A000": Trouble.OUTDATED,  # the cached plan must not change its result type: an upgrade has added a column
     "53100": Trouble.FULL,  # disk full
     "53300": Trouble.DISCONNECTED,  # too many connections
     "57P01": Trouble.DISCONNECTED,  # the server shuts down
@@ -92,7 +94,7 @@ def translate(error: BaseException) -> BaseException:
             return StoreFull(f"the database has no room left: {summary}")
         case Trouble.DUPLICATE:
             return Conflict("somebody else wrote the same key first: try again")
-        case Trouble.OTHER:
+        case Trouble.OUTDATED | Trouble.OTHER:
             return StoreError(f"the database refused: {summary}")
 
 

@@ -600,7 +600,8 @@ class SqlStore:
                 with self._reading.connect() as connection, connection.begin():
                     return question(self._tx(connection))
             except SQLAlchemyError as error:
-                # A pooled connection that the server has closed meanwhile: the pool makes a new one.
-                if last_try or diagnose(error) is not Trouble.DISCONNECTED:
+                # A pooled connection that the server has closed meanwhile: the pool makes a new one. Or one whose prepared
+                # statements are from before an upgrade: it prepares them anew.
+                if last_try or diagnose(error) not in {Trouble.DISCONNECTED, Trouble.OUTDATED}:
                     raise translate(error) from error
         raise AssertionError("unreachable")

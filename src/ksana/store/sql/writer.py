@@ -43,6 +43,7 @@ _LONGEST_PAUSE_SECONDS = 0.2
 
 _WORTH_ANOTHER_TRY = {
     Trouble.TRANSIENT,
+    Trouble.OUTDATED,
     Trouble.DISCONNECTED,
     Trouble.DUPLICATE,  # the next transaction sees what the other one wrote, and can say what it means
 }

@@ -1,0 +1,1 @@
+"""Upgrades: the program of the schema before this one, and this one, on one database."""
