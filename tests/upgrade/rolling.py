@@ -11,7 +11,7 @@ import httpx2
 from tests.faults.arena import Arena
 from tests.faults.checker import check
 from tests.faults.database import Database
-from tests.faults.history import History, Verdict
+from tests.faults.history import History, Operation, Verdict
 from tests.faults.matching import Limits
 from tests.faults.work import pulse
 from tests.upgrade.older import OLDER_SCHEMA, older_source
@@ -21,6 +21,9 @@ START_SECONDS = 90.0
 """At the most: an interpreter of its own that has to compile the older program first, on a busy machine."""
 LOOK_SECONDS = 0.1
 OLD, NEW = 0, 1
+STUMBLED = "cached plan must not change result type"
+"""What the program of schema 0003 tells, once, of a PostgreSQL that was migrated under it, before it tries again. Later ones
+try again by themselves, so that this goes when the older program is one of them."""
 DIAMOND = [
     {"id": name, "type": "shell", "cfg": {"cmd": ["true"]}, "dependsOn": after}
     for name, after in (("a", []), ("b", ["a"]), ("c", ["a"]), ("d", ["b", "c"]))
@@ -63,6 +66,9 @@ class Asked:
     def post(self, instance: int, path: str, body: dict[str, Any] | None = None) -> httpx2.Response:
         return self._noted(httpx2.post(self._base(instance) + path, json=body or {}, timeout=PATIENCE))
 
+    def patch(self, instance: int, path: str) -> httpx2.Response:
+        return self._noted(httpx2.patch(self._base(instance) + path, timeout=PATIENCE))
+
     def get(self, instance: int, path: str) -> httpx2.Response:
         return self._noted(httpx2.get(self._base(instance) + path, timeout=PATIENCE))
 
@@ -76,34 +82,31 @@ class Asked:
 
 def roll(arena: Arena) -> tuple[History, Verdict]:
     """The older program makes the database and works; this one comes, migrates and works beside it; the older one stops."""
-    seconds, schedules = (20.0, 30) if arena.full else (3.0, 8)
+    seconds, schedules = (30.0, 30) if arena.full else (3.0, 8)
     source = older_source()
     _begin_empty(arena)
     user = Asked(arena)
     arena.instances.start(1, healthy=False, fresh=True, PYTHONPATH=str(source))
     arena.instances.wait_healthy(OLD, START_SECONDS)
-    before = _schema(arena)
-    arena.create(*pulse(arena, schedules, time.time() + 3 * seconds + PATIENCE))
+    schemas = [_schema(arena)]
+    arena.create(*pulse(arena, schedules, time.time() + 86_400))
     user.use(OLD)
     time.sleep(seconds / 3)
     began = time.monotonic()
     arena.instances.start(1)
-    joined = time.monotonic() - began
-    after = _schema(arena)
-    _side_by_side(arena, user, seconds)
-    errors = list(_errors(arena, OLD))
+    ready = time.monotonic() - began
+    schemas.append(_schema(arena))
+    _side_by_side(user, seconds)
     _, code = arena.instances.terminate(OLD)
+    user.use(NEW)
     time.sleep(seconds / 3)
-    _pause(user)
-    arena.settle()
+    _come_to_an_end(user)
     history = arena.history()
     verdict = check(history, Limits(idle=3.0))
-    _judge(verdict, user, history)
-    verdict.figures |= {"schemas": [before, after], "new_ready": round(joined, 2), "exit_code": code}
-    verdict.require(before == OLDER_SCHEMA < after, f"the schema was {before}, and is {after}")
+    verdict.figures |= {"schemas": schemas, "new_ready": round(ready, 2), "exit_code": code}
+    verdict.require(schemas[0] == OLDER_SCHEMA < schemas[1], f"the schema was and is {schemas}")
     verdict.require(code == 0, f"the older one ended with {code}")
-    errors += list(_errors(arena, NEW))
-    verdict.require(not errors, f"errors in the logs: {errors}")
+    _judge(verdict, user, history)
     return history, verdict
 
 
@@ -114,7 +117,7 @@ def _begin_empty(arena: Arena) -> None:
     arena.instances.env["KSANA_DATABASE_URL"] = url
 
 
-def _side_by_side(arena: Arena, user: Asked, seconds: float) -> None:
+def _side_by_side(user: Asked, seconds: float) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         user.use(OLD)
@@ -122,14 +125,18 @@ def _side_by_side(arena: Arena, user: Asked, seconds: float) -> None:
         time.sleep(seconds / 6)
 
 
-def _pause(user: Asked) -> None:
-    """No more instants: each schedule, as its task is switched off. Then the rest of what was begun by hand may end."""
+def _come_to_an_end(user: Asked) -> None:
+    """No more instants, and whatever was begun ends."""
+    schedules = {each.schedule.name: each.schedule for each in user.arena.operator.operations}
     for task in user.get(NEW, "/api/v1/tasks?page_size=100").json()["items"]:
-        user.post(NEW, f"/api/v1/tasks/{task['id']}/trigger")
-        user.triggered += 1
+        sent = time.time()
+        user.patch(NEW, f"/api/v1/tasks/{task['id']}/disable")
+        stop = Operation("stop", schedules[task["name"]], sent, time.time(), "ok")
+        user.arena.operator.operations.append(stop)
     until = time.monotonic() + PATIENCE
     while _unended(user) and time.monotonic() < until:
         time.sleep(LOOK_SECONDS)
+    user.arena.settle()
 
 
 def _unended(user: Asked) -> list[str]:
@@ -144,6 +151,7 @@ def _judge(verdict: Verdict, user: Asked, history: History) -> None:
     manual = sum(row.triggered_by == "manual" for row in history.dump.executions if row.schedule.startswith("pulse"))
     refused = [(answer.request.url.path, answer.status_code) for answer in user.answers if not answer.is_success]
     left = _unended(user)
+    errors = [*_errors(user.arena, OLD), *_errors(user.arena, NEW)]
     verdict.figures |= {
         "audit": {name: audit[name] for name in ("planned", "ran", "lost", "unplanned")},
         "answers": len(user.answers),
@@ -156,6 +164,7 @@ def _judge(verdict: Verdict, user: Asked, history: History) -> None:
     verdict.require(not refused, f"refused: {refused[:5]}")
     verdict.require(manual == user.triggered, f"{user.triggered} runs were asked for, {manual} are there")
     verdict.require(not left, f"not ended well: {left}")
+    verdict.require(not errors, f"errors in the logs: {errors}")
     for name, share in verdict.figures["shares"].items():
         verdict.require(share > 0, f"{name} did nothing: the scenario is void")
 
@@ -167,5 +176,5 @@ def _schema(arena: Arena) -> str:
 def _errors(arena: Arena, instance: int) -> Iterator[str]:
     for line in arena.instances.log(instance).splitlines():
         entry = json.loads(line)
-        if entry["level"] == "error":
+        if entry["level"] == "error" and not (instance == OLD and STUMBLED in entry.get("err", "")):
             yield f"{arena.instances.all[instance].name}: {line}"
