@@ -54,7 +54,7 @@ class Trial:
     def start(self, **env: str) -> None:
         """Begins; does not wait, since it may be meant to die at once."""
         with _starting:
-            self.instances.start(1, healthy=False, **env)
+            self.instances.start(1, healthy=False, fresh=False, **env)
         self.client = httpx2.Client(base_url=self.instances.all[ONLY].base, timeout=10)
         self._wait()
 

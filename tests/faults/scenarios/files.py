@@ -234,7 +234,7 @@ def _damaged(arena: Arena, left: Path, page: int) -> Path:
 def _sound(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(path)) as connection:
-            return connection.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok"
+            return bool(connection.execute("PRAGMA integrity_check(1)").fetchone()[0] == "ok")
     except sqlite3.Error:
         return False
 

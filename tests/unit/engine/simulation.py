@@ -81,7 +81,7 @@ class Simulation:
         self.registry = CollectorRegistry()
         self.signals = Signals()
         executors = Executors([self.target, WaitExecutor()], plugins=[])
-        measures = Measures(self.registry, MeasureOptions(max_tasks=2))
+        self.measures = measures = Measures(self.registry, MeasureOptions(max_tasks=2))
         options = EngineOptions(callback=CallbackOptions("http://ksana/api/v1/callbacks"), workers=workers)
         resolver = Resolver(store, executors, NodeDefaults())
         self.workflows = WorkflowCommands(store, clock, resolver, self.signals)

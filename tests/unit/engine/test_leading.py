@@ -266,5 +266,5 @@ async def test_a_follower_that_finds_it_unfired_looks_but_once(
 async def test_the_work_of_the_dead_is_the_leaders_first_and_then_anybodys(sim: Simulation) -> None:
     due = await sim.store.next_recovery_at()
     assert due is not None
-    recovery = Recovery(sim.store, sim.signals, lambda: HEADSTART)
+    recovery = Recovery(sim.store, sim.signals, sim.measures, lambda: HEADSTART)
     assert (await recovery.run_once(due)).next_at == due + 4 * HEADSTART
