@@ -6,6 +6,7 @@ about something that the model does not have.
 
 import inspect
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from types import ModuleType
 from typing import Any
 
@@ -59,4 +60,10 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def world(clock: FakeClock) -> World:
-    return World(MemoryStore(Tables(clock.now), clock).as_store(), clock)
+    began, since = clock.now(), clock.monotonic()
+
+    def database_time() -> datetime:
+        """As that of a server: nobody here can set it."""
+        return began + timedelta(seconds=clock.monotonic() - since)
+
+    return World(MemoryStore(Tables(database_time), clock).as_store(), clock)

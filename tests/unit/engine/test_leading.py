@@ -241,7 +241,7 @@ async def test_a_follower_looks_again_before_it_steps_in(sim: Simulation, monkey
     leader = Simulation(sim.store, sim.clock, instance="leader")
     leader.engine.leadership.assume((await sim.store.acquire_lock(LEADER, "leader", LEASE)) or _none())
     assert (await leader.engine.scheduler.run_once(sim.clock.now())).done == 1
-    looks, fires = Calls(monkeypatch, sim.store, "due_schedules"), Calls(monkeypatch, sim.store, "fire")
+    looks, fires = Calls(monkeypatch, sim.store, "next_fire_at"), Calls(monkeypatch, sim.store, "fire")
     assert await rounds(sim, HEADSTART) == [0]
     assert (looks.number, fires.number) == (1, 0)
     assert len(await sim.ledger(view.schedule)) == 1
