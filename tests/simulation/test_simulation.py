@@ -8,17 +8,25 @@ from tests.simulation.trace import lines
 
 STEPS = 4_000
 SEEDS = range(12)
-REGRESSIONS: dict[int, str] = {}
-"""Seeds that have found something, with what it was. (A change to the simulation itself makes another run of a seed.)"""
+SLOW = Mood(slow=0.3, faults=0.003)
+SLOW_AND_FAULTY = Mood(slow=0.3, faults=0.02)
+REGRESSIONS: list[tuple[int, Mood | None]] = [
+    (25, SLOW),  # a claim whose answer was slow was handed back as a stray, and run twice when the answer came
+    (13, None),  # a leader resigned by its heartbeat's thread, and led on beside the next
+    (4, SLOW_AND_FAULTY),  # what was dropped with the lease was handed back as a stray, and so run twice
+    (16, SLOW),  # a claim that was answered after its lease was over was begun all the same
+]
+"""Seeds that have found something. A change to the simulation, or to what the engine does, makes another run of a seed: what was
+found is kept in test_planted_faults.py and unit/engine/test_late_answers.py too."""
 
 
 def told(found: Found) -> str:
     return "\n".join([f"seed {found.seed}, step {found.steps}: {found.violation}", *lines(found.trace[-40:])])
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, *REGRESSIONS])
-def test_no_seed_breaks_an_invariant(seed: int) -> None:
-    found = simulate(seed, STEPS)
+@pytest.mark.parametrize(("seed", "mood"), [*((seed, None) for seed in SEEDS), *REGRESSIONS])
+def test_no_seed_breaks_an_invariant(seed: int, mood: Mood | None) -> None:
+    found = simulate(seed, STEPS, mood)
     assert found.violation is None, told(found)
     assert found.steps > STEPS
 
@@ -44,5 +52,5 @@ def test_all_that_can_happen_does() -> None:
         "beat",
         "leave",
     ):
-        assert verbs[verb] > 1, verb
+        assert verbs[verb], verb
     assert sum(found.overlaps for found in runs) > 0, "no zombie ever ran what another had taken over"
