@@ -9,7 +9,6 @@ from ksana.domain.execution import Claim, Claimed, Execution
 from ksana.domain.ledger import Fired, Firing, Schedule
 from ksana.domain.states import ExecutionStatus
 from ksana.engine.dispatcher import Dispatcher
-from ksana.engine.leadership import Leadership
 from ksana.store.requests import ClaimRequest
 from tests.simulation import memory_ledger, memory_queue
 from tests.simulation.memory_store import MemoryStore
@@ -86,8 +85,3 @@ def test_a_watch_that_takes_a_slow_claim_for_a_stray_is_found_out(monkeypatch: p
 
     monkeypatch.setattr(Dispatcher, "_claim", claim)
     assert invariant_found(Mood(slow=0.3, faults=0.002)) in {"I3", "I5"}
-
-
-def test_a_leader_that_resigns_without_knowing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Leadership, "stand_down", lambda *_: None)
-    assert invariant_found(Mood(slow=0.3, faults=0.02)) == "I8"

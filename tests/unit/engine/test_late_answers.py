@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar, cast
 
 import pytest
@@ -11,11 +12,14 @@ from tests.simulation.memory_store import Call, Direct, MemoryStore
 from tests.simulation.memory_tables import Tables
 
 from ksana.domain.execution import Claim, Claimed
+from ksana.domain.instance import ALL_ROLES, LEADER, Lease, Pulse
 from ksana.domain.states import ExecutionStatus
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
+from ksana.engine.membership import SILENT, Events, Member, Membership
 from ksana.engine.runner import claim_of
 from ksana.engine.upkeep import Watch
 from ksana.engine.workers import Workers
+from ksana.store.base import Store
 
 T = TypeVar("T")
 
@@ -134,3 +138,38 @@ async def test_what_was_begun_and_dropped_is_not_handed_back_as_a_stray(
     wire.release.set()
     await looking
     assert await instance.world.status(1) is ExecutionStatus.RUNNING
+
+
+# The leader's lease -----------------------------------------------------------------------------------------------------
+
+
+class Listening:
+    """A store that asks, while a heartbeat is under way, whether its instance leads."""
+
+    def __init__(self) -> None:
+        self.led: list[bool] = []
+        self.membership: Membership | None = None
+
+    def beat(self, *_: object, **__: object) -> Pulse:
+        assert self.membership is not None
+        self.led.append(self.membership.leadership.leads)
+        return Pulse(leads=False, now=FakeClock().now(), read_at=0.0, doubt=0.0)
+
+
+async def test_a_leader_whose_loop_hangs_leads_no_more_before_it_gives_its_lease_back() -> None:
+    clock, store = FakeClock(), Listening()
+    store.membership = membership = Membership(
+        cast("Store", store), clock, Member("one", ALL_ROLES), Events(lambda: None, lambda: None)
+    )
+    membership.instance_id = "one"
+    lease = Lease(LEADER, "one", 1, clock.now())
+    membership.leadership.assume(lease)
+    clock.advance(timedelta(seconds=SILENT + 1))
+    assert membership.leadership.leads
+    assert membership._beat_once("one", asyncio.get_running_loop())
+    assert store.led == [False]
+    # It does not stand again before it has heard what became of its lease: that might be given back only now.
+    await membership.leadership.run_once(clock.now())
+    leases = [membership.leadership.lease]
+    await asyncio.sleep(0)
+    assert [*leases, membership.leadership.lease] == [lease, None]
