@@ -128,8 +128,8 @@ class Runner:
         seen = None
         if claimed.node is not None:
             node = claimed.node
-            seen = await self._insisted(lambda: self._nodes.surroundings(claimed, node))
-            decision = await self._insisted(lambda: self._nodes.decide(node, seen, at))
+            seen = await self.insisted(lambda: self._nodes.surroundings(claimed, node))
+            decision = await self.insisted(lambda: self._nodes.decide(node, seen, at))
             if decision is not None:
                 return await self._turned(claimed, decision, at)
         execution, job = claimed.execution, claimed.job
@@ -187,7 +187,7 @@ class Runner:
             token = secrets.token_urlsafe(TOKEN_BYTES)
             return await self._store.open_callback(NewCallback(claim_of(claimed), token_hash(token), expires_at))
 
-        if not await self._insisted(opened):
+        if not await self.insisted(opened):
             return None
         return CallbackGrant(f"{self._callback.base_url.rstrip('/')}/{token}", token)
 
@@ -217,7 +217,7 @@ class Runner:
         try:
             if not await self._locks.still_mine(task.tenant_id, task.key):
                 log().error("a tenant's lock is lost", action="plan.lock_lost", tenant=task.tenant_id, task=task.key)
-                await self._insisted(lambda: self._store.lose_lock(task.id, self._clock.now()))
+                await self.insisted(lambda: self._store.lose_lock(task.id, self._clock.now()))
         except RuntimeUnavailable as error:
             # The store's own fence is what it hangs on then.
             log().warning(
@@ -279,9 +279,9 @@ class Runner:
     async def _written(
         self, verb: Callable[[], Awaitable[bool]], status: ExecutionStatus, *, retry_at: datetime | None = None
     ) -> Result:
-        return Result(status, retry_at) if await self._insisted(verb) else FENCED
+        return Result(status, retry_at) if await self.insisted(verb) else FENCED
 
-    async def _insisted(self, verb: Callable[[], Awaitable[T]]) -> T:
+    async def insisted(self, verb: Callable[[], Awaitable[T]]) -> T:
         """The verb's answer, however long the store is away: the fence tells whether it still counts then."""
         pause = _FIRST_PAUSE
         while True:

@@ -153,9 +153,8 @@ class Watch:
             return 0
         owned = frozenset(await self._store.claims_of(owner, AT_ONCE))
         if self._owner() != owner or self._workers.draining:
-            return (
-                0  # what was dropped with the lease, or is just being handed back, may have been begun: it is no stray
-            )
+            # What was dropped with the lease, or is just being handed back, may have been begun: it is no stray.
+            return 0
         now_under_way = self._claim_under_way()
         answered = self._then is None or now_under_way != self._then
         strays = owned - frozenset(self._workers.claims)

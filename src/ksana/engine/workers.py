@@ -134,11 +134,11 @@ class Workers:
             )
 
     async def _give_up(self, claimed: Claimed, error: Exception) -> None:
-        """The pipeline itself broke: the attempt failed for good, rather than be stuck for ever."""
+        """The pipeline itself broke: the attempt failed for good, rather than be stuck for ever or, since it may have been begun,
+        be handed back as if it had not."""
+        ending = Ending(claim_of(claimed), self._clock.now(), error=f"internal error: {type(error).__name__}")
         try:
-            await self._store.fail(
-                Ending(claim_of(claimed), self._clock.now(), error=f"internal error: {type(error).__name__}")
-            )
+            await self._runner.insisted(lambda: self._store.fail(ending))
         except KsanaError as again:
             log().error("not recorded", action="run.not_recorded", run_id=claimed.execution.id, err=again.message)
 
