@@ -107,7 +107,11 @@ class Scheduler:
         self._look_at = now + self.interval
         self._meanwhile.clear()
         until, limit = now + self._options.ahead, self._options.batch_limit
-        found = await self._store.due_schedules(until, limit)
+        try:
+            found = await self._store.due_schedules(until, limit)
+        except KsanaError:
+            self.look_again()  # or else the next round would find nothing to do, and be taken for a recovery
+            raise
         for bad in found.unreadable:
             await self._park(bad.schedule_id, bad.version, bad.error)
         full = len(found.schedules) + len(found.unreadable) >= limit

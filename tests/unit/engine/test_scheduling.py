@@ -8,12 +8,13 @@ from tests.contract.store.world import ANNA
 from tests.unit.engine.simulation import Simulation
 
 from ksana.domain import schedule
-from ksana.domain.errors import Conflict
+from ksana.domain.errors import Conflict, StoreUnavailable
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStatus
 from ksana.engine import scheduler
 from ksana.engine.commands import JobEdit
+from ksana.store.requests import DueSchedules
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -45,6 +46,19 @@ async def test_a_changed_schedule_counts_at_once(sim: Simulation) -> None:
     assert changed.job.version == view.job.version + 1
     await sim.advance(MINUTE)
     assert len(await sim.executions(view.job)) == 6
+
+
+async def test_a_look_that_was_not_answered_is_made_again(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: object) -> DueSchedules:
+        raise StoreUnavailable("away")
+
+    sim.engine.scheduler.look_again()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(sim.store, "due_schedules", away)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await sim.engine.scheduler.run_once(sim.clock.now())
+    await sim.engine.scheduler.run_once(sim.clock.now())
 
 
 async def test_a_disabled_job_does_not_fire_and_the_ledger_says_what_passed(sim: Simulation) -> None:
