@@ -108,6 +108,7 @@ def test_a_database_written_by_a_newer_version(command: str, tmp_path: Path) -> 
     ksana("migrate", cwd=tmp_path)
     with closing(sqlite3.connect(tmp_path / "data" / "ksana.db")) as database:
         database.execute("UPDATE alembic_version SET version_num = '9999'")
+        database.execute("UPDATE marks SET at = 9999 WHERE name = 'schema_serves_from'")
         database.commit()
     ended = ksana(command, cwd=tmp_path, env=FREE)
     assert_one_line(ended, "9999", "upgrade Ksana")
