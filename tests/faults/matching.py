@@ -18,6 +18,11 @@ EARLY = 0.05
 """Seconds that the clocks of two processes may be apart."""
 
 
+SKEW = 0.5
+"""Seconds that the product's idea of now (it follows the database's clock, over a network) may be off as a schedule begins: an
+instant so near to that need not be, and may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What is promised, in seconds."""
@@ -45,7 +50,7 @@ def due(history: History, limits: Limits) -> Due:
     stops = {each.schedule.name: each for each in history.operations if each.kind == "stop"}
     for made in (each for each in history.operations if each.kind == "create" and each.schedule.judged):
         schedule = made.schedule
-        possible = instants(schedule, made.sent_wall, history.read_wall + 1) if made.outcome != "fail" else []
+        possible = instants(schedule, made.sent_wall - SKEW, history.read_wall + 1) if made.outcome != "fail" else []
         allowed.update((schedule.name, at) for at in possible)
         begin, end = _judged_span(made, stops.get(schedule.name), history, limits)
         if made.outcome == "ok":
@@ -56,7 +61,7 @@ def due(history: History, limits: Limits) -> Due:
 def _judged_span(made: Operation, stop: Operation | None, history: History, limits: Limits) -> tuple[float, float]:
     in_time = 0 if history.settled else limits.idle + made.schedule.duration
     end = history.read_wall - limits.forgiven - in_time
-    return made.answered_wall, end if stop is None else min(end, stop.sent_wall)
+    return made.answered_wall + SKEW, end if stop is None else min(end, stop.sent_wall)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ def due(cron: str, zone: str, begin: str, end: str) -> list[str]:
     ("cron", "zone", "begin", "end", "expected"),
     [
         # Forward: 02:00 becomes 03:00; what is fixed and skipped is due at the first instant after the gap, once.
-        ("0 30 2 * * *", "America/New_York", "2025-03-09T00:00", "2025-03-10T00:00", ["03-09T07:00:00"]),
-        ("0 0,30 2 * * *", "America/New_York", "2025-03-09T00:00", "2025-03-10T00:00", ["03-09T07:00:00"]),
-        ("0 30 2 * * *", "Europe/Zurich", "2025-03-30T00:00", "2025-03-30T12:00", ["03-30T01:00:00"]),
-        ("0 15 2 * * *", "Australia/Lord_Howe", "2025-10-04T12:00", "2025-10-04T23:00", ["10-04T15:30:00"]),
+        ("0 30 2 * * *", "America/New_York", "2025-03-09T05:00", "2025-03-09T09:00", ["03-09T07:00:00"]),
+        ("0 0,30 2 * * *", "America/New_York", "2025-03-09T05:00", "2025-03-09T09:00", ["03-09T07:00:00"]),
+        ("0 30 2 * * *", "Europe/Zurich", "2025-03-30T00:00", "2025-03-30T03:00", ["03-30T01:00:00"]),
+        ("0 15 2 * * *", "Australia/Lord_Howe", "2025-10-04T14:00", "2025-10-04T17:00", ["10-04T15:30:00"]),
         # Backward: what is fixed and comes twice is due the first time.
-        ("0 30 1 * * *", "America/New_York", "2025-11-02T00:00", "2025-11-02T12:00", ["11-02T05:30:00"]),
-        ("0 30 2 * * *", "Europe/Zurich", "2025-10-26T00:00", "2025-10-26T12:00", ["10-26T00:30:00"]),
-        ("0 45 1 * * *", "Australia/Lord_Howe", "2025-04-05T12:00", "2025-04-05T23:00", ["04-05T14:45:00"]),
+        ("0 30 1 * * *", "America/New_York", "2025-11-02T04:00", "2025-11-02T08:00", ["11-02T05:30:00"]),
+        ("0 30 2 * * *", "Europe/Zurich", "2025-10-26T00:00", "2025-10-26T03:00", ["10-26T00:30:00"]),
+        ("0 45 1 * * *", "Australia/Lord_Howe", "2025-04-05T14:00", "2025-04-05T17:00", ["04-05T14:45:00"]),
         # Wildcards: every instant whose local form matches, so nothing in the gap, and both times in the fold.
         ("0 */30 1-3 * * *", "America/New_York", "2025-03-09T06:00", "2025-03-09T08:00",
          ["03-09T06:00:00", "03-09T06:30:00", "03-09T07:00:00", "03-09T07:30:00"]),

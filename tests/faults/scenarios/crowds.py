@@ -28,10 +28,10 @@ def crowd(arena: Arena, number: int, cron: str, end_wall: float) -> list[Wanted]
 @scenario("F22", "two instances, 1,000 schedules on the same second", env=WORKERS)
 def same_second(arena: Arena) -> tuple[History, Verdict]:
     """Nothing twice, nothing lost, and neither instance starves."""
-    number, rounds = (1_000, 6) if arena.full else (300, 2)
+    number, rounds, period = (1_000, 6, 10) if arena.full else (250, 2, 5)
     arena.instances.start(2)
-    end = time.time() + 10 + 10 * rounds
-    arena.create(*crowd(arena, number, "*/10 * * * * *", end))
+    end = time.time() + number / 100 + period * rounds
+    arena.create(*crowd(arena, number, f"*/{period} * * * * *", end))
     time.sleep(max(0.0, end - time.time()))
     arena.settle()
     history = arena.history()

@@ -9,12 +9,14 @@ from tests.faults.matching import Limits
 from tests.faults.scenarios import scenario
 from tests.faults.work import again, begun, busiest, commands, long_ones, pulse, soon
 
-WORK_SECONDS = 22.0
-"""Longer than it takes to take work over."""
+WORK_SECONDS = 8.0
 PATIENCE = 40.0
+ROUND_SECONDS = 25.0
 CHILDREN_SECONDS = 5.0
 FULL_MINUTES = 3.0
 GRACE_SECONDS = 2.0
+READY_SECONDS = 1.0
+"""Promised where nothing else runs: measured against the first start, which had nothing to recover."""
 HANDED_BACK_SECONDS = 2.0
 
 
@@ -23,7 +25,7 @@ def kill_one_of_two(arena: Arena) -> tuple[History, Verdict]:
     """The other one does it again, once; what must not run twice does not; and no command outlives its instance."""
     arena.instances.start(2)
     rounds = _rounds(arena)
-    arena.create(*pulse(arena, 3, time.time() + (60 * _minutes(arena) if arena.full else 32)))
+    arena.create(*pulse(arena, 3, time.time() + (60 * _minutes(arena) if arena.full else 25)))
     interrupted = 0
     left: list[int] = []
     for number in range(rounds):
@@ -44,7 +46,7 @@ def _minutes(arena: Arena) -> float:
 
 
 def _rounds(arena: Arena) -> int:
-    return max(1, int(_minutes(arena) * 60 / (WORK_SECONDS + 8))) if arena.full else 1
+    return max(1, int(_minutes(arena) * 60 / ROUND_SECONDS)) if arena.full else 1
 
 
 def _kill_once(arena: Arena, prefix: str) -> tuple[set[str], list[int]]:
@@ -83,16 +85,16 @@ def stop_one_of_two(arena: Arena) -> tuple[History, Verdict]:
     at = soon()
     work = [
         *long_ones(arena, "short", 4, at, 1.5),
-        *long_ones(arena, "long", 8, at, 10),
-        *commands(arena, "shell", 2, at, 10),
+        *long_ones(arena, "long", 8, at, WORK_SECONDS),
+        *commands(arena, "shell", 2, at, WORK_SECONDS),
     ]
-    arena.create(*work, *pulse(arena, 3, at + 12))
+    arena.create(*work, *pulse(arena, 3, at + 9))
     begun(arena, work)
     victim, names = busiest(arena, ("long", "shell"))
     _, code = arena.instances.terminate(victim)
     again(arena, names, PATIENCE)
     arena.instances.restart(victim)
-    time.sleep(max(0.0, at + 12 - time.time()))
+    time.sleep(max(0.0, at + 9 - time.time()))
     arena.settle()
     history = arena.history()
     verdict = check(history, Limits(idle=3.0, takeover=GRACE_SECONDS + HANDED_BACK_SECONDS))
@@ -105,8 +107,10 @@ def stop_one_of_two(arena: Arena) -> tuple[History, Verdict]:
 @scenario("F2", "kill -9 a single instance on SQLite, and restart", stores=("sqlite",))
 def kill_the_only_one(arena: Arena) -> tuple[History, Verdict]:
     """It is back at once, and so is all that it had begun: nobody else can have it."""
-    rounds = 20 if arena.full else 3
+    rounds = 20 if arena.full else 2
+    began = time.monotonic()
     arena.instances.start(1)
+    first = time.monotonic() - began
     arena.create(*pulse(arena, 20, time.time() + 6 * rounds + 2))
     ready: list[float] = []
     for number in range(rounds):
@@ -123,6 +127,7 @@ def kill_the_only_one(arena: Arena) -> tuple[History, Verdict]:
     arena.settle()
     history = arena.history()
     verdict = check(history, Limits(idle=3.0, takeover=6.0))
-    verdict.figures |= {"rounds": rounds, "ready_max": max(ready)}
-    verdict.require(max(ready) <= 2 + 3 * history.stall, f"it answered {max(ready):.1f} s after it was started")
+    verdict.figures |= {"rounds": rounds, "ready_first": first, "ready_max": max(ready)}
+    slow = f"it answered {max(ready):.1f} s after it was restarted, and {first:.1f} s after its first start"
+    verdict.require(max(ready) <= max(READY_SECONDS, 2 * first), slow)
     return history, verdict

@@ -24,7 +24,7 @@ def _seconds(arena: Arena, gate: float) -> float:
 @scenario("F4", "the answers to many COMMITs are lost", proxy=True, env=QUIET)
 def lose_commits(arena: Arena) -> tuple[History, Verdict]:
     """Whoever does not know whether it was written finds out: nothing is done twice, nothing is left undone."""
-    seconds = _seconds(arena, 15)
+    seconds = _seconds(arena, 10)
     arena.instances.start(2)
     end = time.time() + seconds + 4
     arena.create(*pulse(arena, 40, end))
