@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,6 +94,7 @@ class Nursery:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._desk, theirs = socket.socketpair()
+        self._one_at_a_time = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.process.nursery", str(theirs.fileno())],
@@ -109,8 +111,9 @@ class Nursery:
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         order = json.dumps([list(arguments), str(cwd), dict(env)]).encode()
         try:
-            socket.send_fds(self._desk, [len(order).to_bytes(NUMBER_BYTES)], [out_end, err_end, telling.fileno()])
-            self._desk.sendall(order)
+            with self._one_at_a_time:
+                socket.send_fds(self._desk, [len(order).to_bytes(NUMBER_BYTES)], [out_end, err_end, telling.fileno()])
+                self._desk.sendall(order)
         finally:
             telling.close()
             os.close(out_end)
