@@ -1,11 +1,14 @@
 """The server goes away and comes back: nobody hangs, nothing is lost that was answered, and the store goes on by itself."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from ksana.domain.errors import StoreUnavailable
+from ksana.domain.instance import LEASE
 from ksana.store.requests import NewExecution, StoreOptions
 from ksana.store.sql import migrate, open_store
 from ksana.store.sql.store import SqlStore
@@ -91,3 +94,21 @@ async def test_what_was_answered_while_the_server_dies_is_there_afterwards(serve
     claimed = await world.claim(1_000)
     assert answers <= {item.execution.id for item in claimed}
     assert answers
+
+
+async def test_who_stands_still_in_a_transaction_soon_has_no_locks(
+    server: Server, store: SqlStore, world: World
+) -> None:
+    """As an instance does that is frozen, or whose machine is gone without a word: others can take its work over."""
+    if isinstance(server, MySqlServer) and not server.programs.is_mariadb:
+        pytest.skip("MySQL has no limit for transactions that stand still")
+    job = await world.job()
+    lock = text("SELECT id FROM jobs WHERE id = :id FOR UPDATE")
+    patient = create_engine(store._writing.url)  # waits for as long as it takes
+    with store._writing.connect() as frozen, patient.connect() as other:
+        frozen.execute(lock, {"id": job.id})
+        began = time.monotonic()
+        await asyncio.to_thread(other.execute, lock, {"id": job.id})
+        assert time.monotonic() - began < LEASE.total_seconds()
+        frozen.invalidate()
+    patient.dispose()

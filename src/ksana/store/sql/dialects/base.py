@@ -16,6 +16,11 @@ WRITING_SECONDS = 10
 """How long an answer may take before its connection is given up. What writes is quick, and a lease hangs on it."""
 
 
+STANDSTILL_SECONDS = 8
+"""How long a transaction may stand still before the server breaks it off. An instance that is frozen in the middle of one would
+otherwise keep its locks, and nobody could take its work over; so it is less than a lease."""
+
+
 class Pool(NamedTuple):
     """How many connections are kept, how many more there may be while they are needed, and how long each waits for an answer."""
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, ServerDialect
 
 _MIGRATION_LOCK = "ksana_migration"
 # A key is compared with an indexed column, which a LONGTEXT cannot be.
@@ -95,6 +95,8 @@ class MysqlDialect(ServerDialect):
                     "SET SESSION sql_mode = 'TRADITIONAL', innodb_lock_wait_timeout = 2, time_zone = '+00:00'"
                 )
                 cursor.execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin")
+                if pool.patience is not None and "MariaDB" in connection.get_server_info():  # MySQL has no such limit
+                    cursor.execute(f"SET SESSION idle_transaction_timeout = {STANDSTILL_SECONDS}")
 
         return engine
 

@@ -6,11 +6,13 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import Courier, Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Courier, Pool, RowColumns, ServerDialect
 from ksana.store.sql.dialects.postgresql_courier import PostgresqlCourier
 
 _MIGRATION_LOCK = 7_100_001
-_TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout=60s"
+_TIME_LIMITS = (
+    f"-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout={STANDSTILL_SECONDS}s"
+)
 # Every statement looks up a few rows by an index. The planner, who judges a job by the average over all history, would rather
 # hash or read the whole table, which costs the more the longer Ksana has run; or, of a backlog that it has not counted yet, read
 # and sort all to find the first few.
