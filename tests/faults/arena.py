@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tests.faults.database import Database, database
 from tests.faults.history import Bands, History
 from tests.faults.operations import Operator, Wanted
-from tests.faults.stall import Stall
+from tests.faults.stall import Stall, slowness
 from tests.faults.supervisor import Supervisor
 from tests.faults.target import Target
 
@@ -46,6 +46,7 @@ class Arena:
     choose: random.Random = field(init=False)
     _samples: dict[int, str] = field(default_factory=dict)
     _settled: bool = False
+    _slowness: float = field(default_factory=slowness)
 
     def __post_init__(self) -> None:
         self.choose = random.Random(self.seed)
@@ -82,6 +83,7 @@ class Arena:
             settled=self._settled,
             pids=self.instances.places(),
             orphans=[pid for hit in hits if hit.ended is None for pid in hit.pids if alive(pid)],
+            slowness=max(self._slowness, slowness()),
             stall=self.stall.longest,
         )
 

@@ -94,10 +94,11 @@ def _life(verdict: Verdict, history: History, limits: Limits) -> None:
         "late_p99": late[int(len(late) * 0.99)] if late else None,
         "late_max": late[-1] if late else None,
         "machine_stall": round(history.stall, 3),
+        "machine_slowness": round(history.slowness, 1),
         "faults": len(history.bands),
         "shares": {name: round(share, 3) for name, share in liveness.shares(history).items()},
     }
-    most = limits.takeover + TAKEOVER_SLACK + 3 * history.stall
+    most = limits.takeover + TAKEOVER_SLACK * history.slowness + 3 * history.stall
     slow = [round(seconds, 1) for seconds in taken if seconds > most]
     _forbid(verdict, f"I11: taken over later than {limits.takeover:g} s", slow)
 

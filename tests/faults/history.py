@@ -178,6 +178,8 @@ class History:
     """Which instance each process was."""
     orphans: list[int] = field(default_factory=list)
     """Processes of commands that outlived what they belonged to."""
+    slowness: float = 1.0
+    """How many times longer everything takes because of what else this machine does: measured while Ksana is idle."""
     stall: float = 0.0
     """The longest that this machine kept the harness waiting for its turn: lateness below that is not the product's."""
 

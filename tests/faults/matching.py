@@ -149,7 +149,7 @@ def match_blindly(history: History, fires: Iterable[Fire], limits: Limits) -> se
 
 def deadline(history: History, at_wall: float, limits: Limits) -> float:
     """By when a run for that instant must have begun: a fault in between gives it until some time after the fault."""
-    idle = limits.idle + limits.forgiven + 3 * history.stall
+    idle = limits.idle * history.slowness + limits.forgiven + 3 * history.stall
     until = history.mono(at_wall) + idle
     for band in sorted(history.bands, key=lambda band: band.began):
         if (

@@ -1,10 +1,11 @@
-"""How long this machine keeps a thread waiting for its turn: lateness below that is the machine's, not the product's."""
+"""How busy this machine is with what others do: lateness that comes of that is the machine's, not the product's."""
 
 import threading
 import time
 from typing import Self
 
 EVERY_SECONDS = 0.05
+WORK_SECONDS = 0.2
 
 
 class Stall:
@@ -29,3 +30,11 @@ class Stall:
             if self._ended.wait(EVERY_SECONDS):
                 return
             self.longest = max(self.longest, time.monotonic() - began - EVERY_SECONDS)
+
+
+def slowness() -> float:
+    """How many times longer than on an idle machine work takes just now: for each second of CPU, so many pass."""
+    began, used = time.monotonic(), time.thread_time()
+    while time.thread_time() - used < WORK_SECONDS:
+        pass
+    return max(1.0, (time.monotonic() - began) / WORK_SECONDS)
