@@ -76,10 +76,11 @@ class _Owners:
 
 
 def _fault(bands: Sequence[Band], place: str, begin: float, end: float) -> Band | None:
-    """What cost the instance its work: the first fault that a lease does not survive, or else the last."""
+    """What cost the instance its work: the first death, or else the last time that it was away for long, or at all."""
     found = [band for band in bands if band.victim == place and begin <= band.began <= end]
-    fatal = [band for band in found if band.kind in {"kill", "term"} or band.last(end) - band.began >= SURVIVED_SECONDS]
-    return fatal[0] if fatal else found[-1] if found else None
+    deaths = [band for band in found if band.kind in {"kill", "term"}]
+    long = [band for band in found if band.last(end) - band.began >= SURVIVED_SECONDS]
+    return deaths[0] if deaths else long[-1] if long else found[-1] if found else None
 
 
 def _away(history: History, begin: float, end: float) -> float:
