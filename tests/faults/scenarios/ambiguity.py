@@ -17,8 +17,10 @@ ORDERS = 1_500
 """Of each instance, at the most."""
 EVERY = 3
 """Each how manieth commit. In turn it is lost after the database has it, and before."""
-CALLS = 12
+CALLS = 10
 MOST_SECONDS = 300.0
+STOPPING = 10.0
+"""Seconds before the end that are not judged: the instances are told to stop then."""
 LEASE_SECONDS = 20.0
 
 
@@ -32,10 +34,9 @@ def ambiguous(arena: Arena) -> tuple[History, Verdict]:
     schedules = _staggered(arena, end)
     arena.create(*schedules)
     _wait(logs, end)
-    for instance in arena.instances.all:  # what is still due by its end is not judged: they are stopped in order
+    for instance in arena.instances.all:
         arena.instances.terminate(instance.number)
     history = arena.history()
-    history.read_wall -= 4
     verdict = check(history, Limits(idle=3.0))
     verdict.figures |= {
         "ambiguous": _lost_answers(logs, "commit.after"),
@@ -57,7 +58,7 @@ def _staggered(arena: Arena, end: float) -> list[Wanted]:
     at = soon()
     return [
         (
-            Schedule(name, every=1.0, start_wall=at + number / CALLS, end_wall=end, duration=1.0),
+            Schedule(name, every=1.0, start_wall=at + number / CALLS, end_wall=end, duration=STOPPING),
             {"url": arena.target.url(name)},
         )
         for number, name in enumerate(f"e{each}" for each in range(CALLS))
