@@ -128,7 +128,7 @@ def back(arena: Arena) -> tuple[History, Verdict]:
     """What has fired does not fire again; what is new fires on time; and what was next is still next when its time comes."""
     clock = WallClock(arena.folder)
     clock.start(arena.instances)
-    verdict, spans = Verdict(), 3.0 if arena.full else 2.0
+    verdict, spans = Verdict(), 3.0 if arena.full else 1.0
     with Desk(arena) as desk:
         task = _old(arena, desk)
         for number, seconds in enumerate((HOUR, 24 * HOUR)):
