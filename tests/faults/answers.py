@@ -20,6 +20,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any, Final, Protocol
 
 import aiohttp
@@ -116,9 +117,14 @@ async def _bytes(caller: Caller, asked: Asked) -> None:
         await asyncio.sleep(caller.transport.get_write_buffer_size() / BYTES_A_SECOND)  # or else all of it is in memory
 
 
-async def _gzip(caller: Caller, asked: Asked) -> None:
+@cache
+def _packed(megabytes: int) -> bytes:
     packer = zlib.compressobj(9, wbits=31)
-    packed = b"".join(packer.compress(MEGABYTE) for _ in range(int(asked.argument))) + packer.flush()
+    return b"".join(packer.compress(MEGABYTE) for _ in range(megabytes)) + packer.flush()
+
+
+async def _gzip(caller: Caller, asked: Asked) -> None:
+    packed = _packed(int(asked.argument))
     caller.transport.write(head(200, len(packed), Content_Encoding="gzip") + packed)
 
 
