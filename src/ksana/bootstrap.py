@@ -156,10 +156,11 @@ class Instance:
 
     async def _refresh(self) -> None:
         """Figures that are counted in the store. Without it, the last ones are shown."""
+        self.measures.leading(self.engine.leadership.leads)
         try:
             self.measures.refresh(await self.store.figures())
             living = [each for each in await self.store.instances() if each.status is InstanceStatus.ALIVE]
-            self.measures.standing(leads=self.engine.leadership.leads, living=len(living))
+            self.measures.living(len(living))
             figures = await self.store.plan_figures()
             up = self.outside.trouble is None
             self.measures.plans.refresh(figures, self.engine.keeper.findings, self.clock.now(), up=up)

@@ -53,9 +53,10 @@ def enqueue(tables: Tables, new: NewExecution, at: datetime) -> Enqueued:
 def claim(tables: Tables, request: ClaimRequest, now: datetime) -> list[Claimed]:
     taken: list[Claimed] = []
     lanes = Counter(request.lanes)
+    for queue in request.queues if request.in_turn_after is not None else ():
+        heads = in_turn(ready(tables, queue, now), request.in_turn_after or "")
+        _take_of(tables, heads, request, taken, lanes, now)
     for queue in request.queues:
-        if request.in_turn_after is not None:
-            _take_of(tables, in_turn(ready(tables, queue, now), request.in_turn_after), request, taken, lanes, now)
         _take_of(tables, ready(tables, queue, now), request, taken, lanes, now)
     return taken
 
@@ -122,6 +123,7 @@ def _take(tables: Tables, row: Execution, owner: str, now: datetime) -> Claimed:
         owner=owner,
         epoch=row.epoch + 1,
         attempt=row.attempt + 1,
+        losses=tables.losses[row.id],
         ready_at=None,
         reason=None,
         started_at=row.started_at or now,

@@ -28,12 +28,15 @@ def worker(
     queues: Annotated[str | None, setting_flag("--queues")] = None,
     name: Annotated[str | None, setting_flag("--name")] = None,
     host: Annotated[str | None, setting_flag("--host")] = None,
-    port: Annotated[str, Parameter(help="Port of /health and /metrics; 0 takes a free one.")] = "0",
+    port: Annotated[str | None, Parameter(help="Port of /health and /metrics; a free one if nobody says.")] = None,
     insecure: Annotated[bool, Parameter(negative="", help="Listen beyond loopback, open to all.")] = False,
     options: Options = DEFAULTS,
 ) -> int:
     """Start workers alone, for the queues that they are to serve."""
-    loaded = options.load(host=host, port=port, roles=Role.WORKER, queues=queues, name=name)
+    flags = {"host": host, "port": port, "roles": Role.WORKER.value, "queues": queues, "name": name}
+    loaded = options.load(**flags)
+    if loaded.sources["server.port"] == "default":  # an instance with an API may be on this machine, too
+        loaded = options.load(**flags | {"port": "0"})
     return start(loaded, insecure=insecure)
 
 

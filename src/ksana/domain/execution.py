@@ -53,6 +53,8 @@ class Execution:
     workflow_run_id: int | None = None
     """The workflow run that it is a node of."""
     node_id: str | None = None
+    losses: int = 0
+    """How many of its attempts ended with the instance that made them: those do not count against its retries."""
 
 
 @dataclass(frozen=True, slots=True)

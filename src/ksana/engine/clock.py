@@ -30,6 +30,7 @@ class Timekeeper:
         self._machine = machine
         self._known: tuple[datetime, float] | None = None
         """A time, and when that was by the monotonic clock."""
+        self._confirmed_at = 0.0
 
     def now(self) -> datetime:
         known = self._known
@@ -46,8 +47,9 @@ class Timekeeper:
         known = self._known
         if known is not None:
             at, since = known
-            fresh = read_at - since < STALE
-            off = abs(at + timedelta(seconds=read_at - since) - now)
-            if fresh and (doubt > DOUBT or off < CLOSE_ENOUGH):
+            if doubt > DOUBT and read_at - self._confirmed_at < STALE:
                 return
-        self._known = (now, read_at)
+            if abs(at + timedelta(seconds=read_at - since) - now) < CLOSE_ENOUGH:
+                self._confirmed_at = read_at
+                return
+        self._known, self._confirmed_at = (now, read_at), read_at

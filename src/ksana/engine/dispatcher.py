@@ -57,7 +57,11 @@ class Dispatcher:
         self._free_since: datetime | None = None
         self._served = ""
         """The share that was served last, when they are served in turn."""
+        self._in_turn = False
+        """More is ready than may be taken, because all places are taken or all that one host may have."""
         self._in_vain = 0
+        self._vain_until: datetime | None = None
+        """Not before then: what was ready did not fit."""
         self._untold = False
         self._worked_at: datetime | None = None
         self._claims = 0
@@ -73,8 +77,8 @@ class Dispatcher:
         self._told = True
 
     def expect_room(self) -> None:
-        """A place is free. If the last claim filled them all, there is more where that came from."""
-        self._told = self._told or self._backlog
+        """A place is free. If the last claim filled them all, or found only what did not fit, there is more to be had."""
+        self._told = self._told or self._backlog or self._in_vain > 0
 
     async def run_once(self, now: datetime) -> Round:
         owner = self._owner()
@@ -90,6 +94,8 @@ class Dispatcher:
             ready_at = await self._store.next_ready_at(self._options.queues)
             if ready_at is None or ready_at > now:
                 return Round(0, ready_at)
+            if self._vain_until is not None and now < self._vain_until:
+                return Round(0, self._vain_until)
         self._told = False
         room = self._workers.free
         claimed = await self._claim(self._request(owner, room), now)
@@ -100,13 +106,18 @@ class Dispatcher:
         for each in claimed:
             self._workers.start(each)
             self._worked_at = now
+            self._served = each.share
         self._backlog = len(claimed) == room
+        self._in_turn = self._backlog or self._some_lane_is_full()
         self._free_since = None
         if self._backlog:
-            self._served = claimed[-1].share
             self._on_backlog()
             return Round(len(claimed))  # the end of a run wakes us
         return Round(len(claimed), self._look_again_at(now, claimed))
+
+    def _some_lane_is_full(self) -> bool:
+        most = self._options.per_lane
+        return most is not None and any(number >= most for number in self._workers.lanes.values())
 
     def _look(self, now: datetime) -> timedelta:
         busy = self._worked_at is not None and now - self._worked_at < LATELY
@@ -121,12 +132,15 @@ class Dispatcher:
             self.claim_under_way = None
 
     def _request(self, owner: str, room: int) -> ClaimRequest:
-        per_lane = self._options.per_lane
+        per_lane, queues = self._options.per_lane, self._options.queues
+        first = self._claims % len(
+            queues
+        )  # each in its turn, so that a backlog of one does not keep the others waiting
         return ClaimRequest(
             owner,
             room,
-            self._options.queues,
-            in_turn_after=self._served if self._backlog else None,
+            queues[first:] + queues[:first],
+            in_turn_after=self._served if self._in_turn else None,
             per_lane=per_lane,
             lanes={} if per_lane is None else self._workers.lanes,
         )
@@ -135,10 +149,11 @@ class Dispatcher:
         """With room left, one more look tells when the next will be ready. What is ready but does not fit, or is just being
         claimed by another, is looked at less and less often."""
         if claimed:
-            self._in_vain = 0
+            self._in_vain, self._vain_until = 0, None
             return now
         self._in_vain += 1
-        return now + min(self.interval, IN_VAIN * 2.0 ** min(self._in_vain - 1, 10))
+        self._vain_until = now + min(self._options.poll_interval, IN_VAIN * 2.0 ** min(self._in_vain - 1, 10))
+        return self._vain_until
 
     def _gathering(self, now: datetime) -> datetime | None:
         """Until when to wait for more places to be free; None: claim now. One claim costs little more for many than for one."""

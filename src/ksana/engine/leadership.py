@@ -19,6 +19,7 @@ from ksana.engine.loop import Periodic, Round
 from ksana.store.base import Store
 from ksana.telemetry import log
 
+LOOK_AGAIN = timedelta(seconds=5)
 HEADSTART = timedelta(milliseconds=500)
 """How long the others leave to the leader what is due: longer than it takes to fire a thousand at once."""
 
@@ -111,7 +112,8 @@ class Led:
         self._leadership = leadership
 
     async def run_once(self, now: datetime) -> Round:
-        return await self._periodic.run_once(now) if self._leadership.leads else Round()
+        # One that is seldom due must not be put off for long by a moment without a leader.
+        return await self._periodic.run_once(now) if self._leadership.leads else Round(0, now + LOOK_AGAIN)
 
 
 def _nothing() -> None:

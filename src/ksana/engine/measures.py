@@ -137,10 +137,13 @@ class Measures:
         self._rescued.labels("requeued").inc(found.requeued)
         self._rescued.labels("failed").inc(found.failed)
 
-    def standing(self, *, leads: bool, living: int) -> None:
-        """How this instance stands among the others, when somebody asks."""
+    def leading(self, leads: bool) -> None:  # noqa: FBT001 - what else could it be
+        """Whether this instance leads, when somebody asks."""
         self._leads.set(leads)
-        self._living.set(living)
+
+    def living(self, number: int) -> None:
+        """How many instances there are, when somebody asks."""
+        self._living.set(number)
 
     def expired(self, number: int) -> None:
         """So many runs waited for their callback in vain."""

@@ -262,7 +262,7 @@ class Runner:
     ) -> Result:
         decision = decide_retry(
             claimed.job.spec.retry,
-            attempt=claimed.execution.attempt,
+            attempt=max(1, claimed.execution.attempt - claimed.execution.losses),
             retryable=retryable,
             now=ending.at,
             retry_after=retry_after,

@@ -63,6 +63,9 @@ class Scheduler:
         self._measures = measures
         self._window = Window()
         self._look_at: datetime | None = None
+        self._held_off: dict[int, tuple[datetime, int]] = {}
+        """Schedules that were lost to somebody else: until when they are left alone, and how often that was so. Who has one
+        locked may be a while about it, and is not to be asked again and again."""
         self._meanwhile: list[Schedule] = []
         """What was changed since the last look began: its answer may not have it yet."""
 
@@ -116,10 +119,22 @@ class Scheduler:
             await self._park(bad.schedule_id, bad.version, bad.error)
         full = len(found.schedules) + len(found.unreadable) >= limit
         latest = found.schedules[-1].next_fire_at if full and found.schedules else None
-        self._window.load(found.schedules, latest or until)
+        self._held_off = {each.id: self._held_off[each.id] for each in found.schedules if each.id in self._held_off}
+        self._window.load([self._left_alone(each) for each in found.schedules], latest or until)
         for schedule in self._meanwhile:
             self._window.put(schedule)
         self._measures.looked(self._clock.monotonic() - began)
+
+    def _left_alone(self, schedule: Schedule) -> Schedule:
+        """As it is but, if somebody else had it just now, due only when it is to be tried again."""
+        until, _ = self._held_off.get(schedule.id, (None, 0))
+        at = schedule.next_fire_at
+        return schedule if until is None or at is None or at >= until else replace(schedule, next_fire_at=until)
+
+    def _hold_off(self, schedule_id: int) -> None:
+        _, times = self._held_off.get(schedule_id, (None, 0))
+        pause = min(self.interval, GATHERING * 2.0 ** min(times, 10))
+        self._held_off[schedule_id] = self._clock.now() + pause, times + 1
 
     async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:
         firings: dict[int, tuple[Schedule, Firing]] = {}
@@ -163,8 +178,10 @@ class Scheduler:
         if fired.error is not None:
             await self._park(schedule.id, schedule.version, fired.error)
         elif fired.lost:
+            self._hold_off(schedule.id)
             self.look_again()
         else:
+            self._held_off.pop(schedule.id, None)
             self._window.put(_moved(schedule, firing.decision))
             self._measures.fired(schedule, firing.decision, fired)
 

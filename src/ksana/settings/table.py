@@ -68,7 +68,7 @@ class InstanceSettings:
         flag="--roles",
     )
     queues: tuple[str, ...] = setting(
-        words("list of queues", QUEUE_PATTERN, least=1),
+        words("list of queues", QUEUE_PATTERN, least=1, most=15),
         ("default",),
         "Queues that its workers serve; a job names one with `worker_queue` to ask for a kind of worker.",
         flag="--queues",

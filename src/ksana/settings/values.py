@@ -148,7 +148,7 @@ NAMESPACE = Parser("name", _namespace)
 LABEL = Parser("name", _label)
 
 
-def words(kind: str, pattern: str, *, least: int = 0) -> Parser[tuple[str, ...]]:
+def words(kind: str, pattern: str, *, least: int = 0, most: int = 10_000) -> Parser[tuple[str, ...]]:
     """A list, also as one text with commas, each item of which matches the pattern."""
 
     def parse(value: object, field: str) -> tuple[str, ...]:
@@ -161,6 +161,8 @@ def words(kind: str, pattern: str, *, least: int = 0) -> Parser[tuple[str, ...]]
                 raise InvalidInput(field, f"{quoted(word)} cannot be in a {kind}")
         if len(words) < least:
             raise InvalidInput(field, f"must be a {kind}, with at least {least}")
+        if len(words) > most:
+            raise InvalidInput(field, f"must be a {kind}, with at most {most}")
         return tuple(dict.fromkeys(words))
 
     return Parser(kind, parse)

@@ -73,3 +73,10 @@ async def _retried(world: World) -> Claimed:
     [claimed] = await world.claim()
     assert await world.store.retry(world.ending(claimed, error="x"), world.clock.now())
     return claimed
+
+
+async def test_a_claim_says_how_often_it_was_lost(world: World) -> None:
+    made = await world.enqueue(await world.job())
+    await lose(world, 1)
+    [claimed] = await world.claim()
+    assert (claimed.execution.id, claimed.execution.attempt, claimed.execution.losses) == (made.id, 2, 1)

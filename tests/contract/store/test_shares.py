@@ -5,7 +5,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -14,13 +16,14 @@ from ksana.domain.execution import Claimed
 from ksana.domain.job import Job
 from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import ClaimRequest
-from ksana.store.sql import schema
+from ksana.store.sql import migrate, open_store, schema
 from ksana.store.sql.statements import claiming
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
-from tests.contract.store.conftest import BACK_ENDS
+from tests.contract.store.conftest import BACK_ENDS, OPTIONS
 from tests.contract.store.world import World, run_sql
+from tests.servers.postgresql import PostgresAddress
 from tests.unit.engine.plan_world import Rollout
 from tests.unit.engine.simulation import Simulation
 from tests.unit.engine.workflow_world import Flow, node
@@ -280,3 +283,40 @@ async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: 
     many = [await store.writer.submit(_measured, wish) for wish in wishes]
     for before, after in zip(few, many, strict=True):
         assert 0 < after <= 1.5 * before + 100, (few, many)
+
+
+async def test_a_backlog_in_one_queue_leaves_a_place_for_another(world: World) -> None:
+    crowd_, other = await world.job(), await world.job(worker_queue="other")
+    for _ in range(ROOM):
+        await world.enqueue(crowd_)
+    await world.enqueue(other)
+    request = ClaimRequest("one", 2, ("default", "other"), in_turn_after="")
+    claimed = await world.store.claim(request, world.clock.now())
+    assert sorted(each.job.id for each in claimed) == sorted([crowd_.id, other.id])
+
+
+@pytest.mark.parametrize("back_end", [pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True)
+async def test_shares_are_served_in_the_databases_order_of_texts(
+    postgres_server: PostgresAddress, back_end: str
+) -> None:
+    """One of a language has acme before Zeta, which for Python is the other way round."""
+    name = f"test_icu_{uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server.url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
+    url = postgres_server.url.rpartition("/")[0] + f"/{name}"
+    migrate.upgrade(url, OPTIONS)
+    store, clock = open_store(url, options=OPTIONS, clock=FakeClock()), FakeClock()
+    try:
+        world = World(store, clock)
+        zeta, acme = await world.job(), await world.job()
+        for job in [zeta] * 6 + [acme] * 3:
+            await world.enqueue(job)
+        with psycopg.connect(url, autocommit=True) as connection:
+            share = "UPDATE executions SET share = CASE job_id WHEN %s THEN 'tenant/Zeta' ELSE 'tenant/acme' END"
+            connection.execute(share, (zeta.id,))
+        turns = Turns(world)
+        served = [(await turns.claim(1))[0].job.id for _ in range(6)]
+        assert served == [acme.id, zeta.id] * 3
+    finally:
+        await store.close()
+        postgres_server.drop_database(url)

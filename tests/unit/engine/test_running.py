@@ -20,7 +20,7 @@ from ksana.domain.states import AttemptStatus, ExecutionStatus
 from ksana.engine.commands import CallbackMessage, JobEdit
 from ksana.engine.queries import JobView
 from ksana.executors.base import ExecutionContext
-from ksana.store.requests import ClaimRequest, Ending
+from ksana.store.requests import ClaimRequest, Ending, NewInstance
 
 SECOND = timedelta(seconds=1)
 FIXED = RetryPolicy(max_attempts=3, delay=10 * SECOND)
@@ -447,3 +447,15 @@ async def test_reports_that_come_too_late_are_kept_but_not_without_end(sim: Simu
         await sim.runs.report(message)
     came = await sim.store.callbacks(run_id)
     assert (len(came), len(came[0].body), len(came[1].body)) == (100, 20_000, 10_000)
+
+
+async def test_an_attempt_that_was_lost_with_its_instance_takes_no_retry_away(sim: Simulation) -> None:
+    view = await sim.job(retry=RetryPolicy(max_attempts=2))
+    run = await sim.run(view.job)
+    await sim.store.join(NewInstance("gone", "gone", "0", ("all",), timedelta(0)))
+    assert len(await sim.store.claim(ClaimRequest("gone", 1), sim.clock.now())) == 1
+    assert (await sim.store.recover(sim.clock.now(), 10)).requeued == 1
+    answers = iter([Failed("first"), Succeeded()])
+    sim.target.answer = lambda _: next(answers)
+    await sim.advance(timedelta(minutes=1))
+    assert (await sim.store.execution(run.id)).status is ExecutionStatus.SUCCESS

@@ -1,7 +1,9 @@
 """Planned instants on simulated time: each fires once, late ones follow the policy, changes count at once."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.contract.store.world import ANNA
@@ -10,6 +12,7 @@ from tests.unit.engine.simulation import Simulation
 from ksana.domain import schedule
 from ksana.domain.errors import Conflict, StoreUnavailable
 from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.ledger import Fired, Firing
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec
 from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, ScheduleStatus
 from ksana.engine import scheduler
@@ -189,3 +192,31 @@ async def test_a_schedule_of_a_disabled_job_cannot_go_on_by_itself(sim: Simulati
         await sim.schedules.resume(view.schedule.key, ANNA)
     await sim.advance(2 * MINUTE)
     assert await sim.executions(view.job) == []
+
+
+async def test_a_schedule_that_somebody_else_is_at_is_left_alone_for_a_while_and_the_others_fire(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = (await sim.job(sim.every(MINUTE))).schedule
+    free = (await sim.job(sim.every(MINUTE))).schedule
+    assert taken is not None
+    rounds: list[list[int]] = []
+    real = sim.store.fire
+
+    async def fire(firings: Sequence[Firing], *rest: Any) -> Sequence[Fired]:
+        rounds.append([each.schedule_id for each in firings])
+        mine = await real([each for each in firings if each.schedule_id != taken.id], *rest)
+        return [*mine, *(Fired(taken.id, lost=True) for each in firings if each.schedule_id == taken.id)]
+
+    monkeypatch.setattr(sim.store, "fire", fire)
+    sim.clock.advance(MINUTE)
+    for _ in range(200):  # ten seconds
+        await sim.engine.scheduler.run_once(sim.clock.now())
+        sim.clock.advance(timedelta(milliseconds=50))
+    assert len(await sim.ledger(free)) == 1
+    tries = sum(taken.id in each for each in rounds)
+    assert 10 <= tries <= 25, "soon again at first, then once a second"
+    monkeypatch.undo()
+    sim.clock.advance(timedelta(seconds=1))
+    await sim.engine.scheduler.run_once(sim.clock.now())
+    assert len(await sim.ledger(taken)) == 1

@@ -94,3 +94,14 @@ def test_a_few_milliseconds_do_not_make_it_jump(machine: Machine, keeper: Timeke
     assert keeper.now() == NOON
     keeper.told(NOON + timedelta(milliseconds=11), machine.elapsed, SURE)
     assert keeper.now() == NOON + timedelta(milliseconds=11)
+
+
+def test_a_doubtful_reading_is_not_believed_after_good_ones_that_changed_nothing(
+    machine: Machine, keeper: Timekeeper
+) -> None:
+    for _ in range(20):
+        keeper.told(keeper.now(), machine.elapsed, SURE)
+        machine.pass_(STALE / 4)
+    before = keeper.now()
+    keeper.told(before + timedelta(seconds=5), machine.elapsed, DOUBT * 20)
+    assert keeper.now() == before

@@ -212,6 +212,7 @@ def execution(row: Row[Any]) -> Execution:
         trace_id=row.trace_id,
         workflow_run_id=row.workflow_run_id,
         node_id=row.node_id,
+        losses=row.losses,
     )
 
 

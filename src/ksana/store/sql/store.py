@@ -488,10 +488,11 @@ class SqlStore:
         try:
             with self._writing.begin() as connection:
                 tx = self._tx(connection)
-                kept, leads = cluster.beat(tx, instance_id, lease, leading, resigning)
+                # Asked first: from the beat to the commit, others wait for its rows.
                 before = self._clock.monotonic()
                 now = from_micros(tx.now())
                 after = self._clock.monotonic()
+                kept, leads = cluster.beat(tx, instance_id, lease, leading, resigning)
         except SQLAlchemyError as error:
             raise translate(error) from error
         return Pulse(leads, now, (before + after) / 2, after - before) if kept else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Row
@@ -37,7 +38,7 @@ PARK = ExecutionMove(frozenset({ExecutionStatus.SCHEDULED}), ExecutionStatus.QUE
 DROP = ExecutionMove(CLAIMABLE, ExecutionStatus.CANCELED)
 LOOKS = (1, 64, 256)
 """How many a claim looks at: further each time that it met a full job or lane, so that one such does not hide the others."""
-SHARE_LOOKS = (*LOOKS, 1_024, 4_096)
+SHARE_LOOKS = (*LOOKS, 1_024)
 """The same for shares, of each of which only the first is looked at: few, whatever their backlogs are."""
 
 _IDS = columns(id="int")
@@ -98,9 +99,10 @@ def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
 def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
     taking = Taking(tx, wish)
     after = wish.request.in_turn_after
-    for queue in wish.request.queues:
-        if after is not None:
+    if after is not None:
+        for queue in wish.request.queues:
             _take_in_turn(taking, queue, after)
+    for queue in wish.request.queues:
         hidden = _take_earliest(taking, queue)
         if hidden and after is None:
             _take_in_turn(taking, queue, "")
@@ -122,19 +124,22 @@ def _take_earliest(taking: "Taking", queue: str) -> bool:
 
 def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
     """One of each share, from the one after the last served on, and round again."""
-    _take_heads(taking, queue, after, None)
+    visited: set[str] = set()
+    _take_heads(taking, queue, after, visited)
     if after:
-        _take_heads(taking, queue, "", after)
+        _take_heads(taking, queue, "", visited)
 
 
-def _take_heads(taking: "Taking", queue: str, after: str, until: str | None) -> None:
-    """Of the shares after the one, until the other or the last: further as long as places are left."""
+def _take_heads(taking: "Taking", queue: str, after: str, visited: set[str]) -> None:
+    """Of the shares after this one, until the last or one that was visited: further as long as places are left. (Which comes
+    first is the database's to say: its order of texts may be another than ours.)"""
     for look in SHARE_LOOKS:
         if taking.left <= 0:
             return
         most = max(look, taking.left)
         found = turns.heads(taking.tx, queue, after, most, taking.now)
-        mine = found if until is None else [each for each in found if each.share <= until]
+        mine = list(takewhile(lambda each: each.share not in visited, found))
+        visited.update(each.share for each in mine)
         ids = [each.id for each in mine if each.id is not None]
         places = {execution_id: place for place, execution_id in enumerate(ids)}
         ready = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []

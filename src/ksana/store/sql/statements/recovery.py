@@ -29,7 +29,8 @@ LOST_TOO_OFTEN = "its instance was lost while it ran, {} times: it may be what e
 
 _EXPIRED = Statement(
     f"SELECT t.id FROM instances t WHERE t.status = '{InstanceStatus.ALIVE}' AND t.expires_at <= {{now}}"
-    " ORDER BY t.id {for_update}"
+    # One that is just beating, or was frozen while it did, must not keep the others from being buried.
+    " ORDER BY t.id {skip_locked}"
 )
 _BURY = update_by_id("instances", columns(id="key"), status=f"'{InstanceStatus.DEAD}'")
 # Whoever is not known any more is dead too.

@@ -87,7 +87,8 @@ _SAY = update_by_id(
     ended_at="r.ended_at",
     updated_at=":at",
 )
-_BEGIN_AGAIN = update_by_id("executions", columns(id="int"), started_at="NULL")
+# A person wants it: what it lost before was looked at.
+_BEGIN_AGAIN = update_by_id("executions", columns(id="int"), started_at="NULL", losses="0")
 # Nobody claims a node whose helpers go on, and so nobody counts.
 _COUNT_ATTEMPT = update_by_id("executions", columns(id="int"), attempt="t.attempt + 1")
 _nodes, _runs = schema.executions.c, schema.workflow_runs.c
