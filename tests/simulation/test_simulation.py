@@ -1,5 +1,7 @@
 """Several instances under every fault that the seeds can think of keep the invariants of RELIABILITY.md §2.2."""
 
+from collections import Counter
+
 import pytest
 
 from tests.simulation.mood import Mood
@@ -37,20 +39,16 @@ def test_a_seed_always_makes_the_same_run() -> None:
     assert lines(first.trace) == lines(second.trace)
 
 
+VERBS = ("fire", "claim", "settle", "recover", "cancel", "report_callback", "expire_callbacks", "beat", "leave")
+
+
 def test_all_that_can_happen_does() -> None:
-    """Else the seeds would prove nothing."""
-    runs = [simulate(seed, STEPS, Mood(faults=0.02)) for seed in range(4)]
-    verbs = sum((found.counts for found in runs[1:]), runs[0].counts)
-    for verb in (
-        "fire",
-        "claim",
-        "settle",
-        "recover",
-        "cancel",
-        "report_callback",
-        "expire_callbacks",
-        "beat",
-        "leave",
-    ):
-        assert verbs[verb], verb
-    assert sum(found.overlaps for found in runs) > 0, "no zombie ever ran what another had taken over"
+    """Else the seeds would prove nothing. Which seeds it takes changes with what the engine does."""
+    verbs, overlaps = Counter[str](), 0
+    for seed in range(30):
+        found = simulate(seed, STEPS, Mood(faults=0.02))
+        verbs, overlaps = verbs + found.counts, overlaps + found.overlaps
+        if overlaps and all(verbs[verb] for verb in VERBS):
+            return
+    assert [verb for verb in VERBS if not verbs[verb]] == []
+    assert overlaps, "no zombie ever ran what another had taken over"

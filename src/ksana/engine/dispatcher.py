@@ -53,7 +53,6 @@ class Dispatcher:
         self._owner = owner
         self._options = options
         self._told = True
-        self._backlog = False
         self._free_since: datetime | None = None
         self._served = ""
         """The share that was served last, when they are served in turn."""
@@ -77,15 +76,15 @@ class Dispatcher:
         self._told = True
 
     def expect_room(self) -> None:
-        """A place is free. If the last claim filled them all, or found only what did not fit, there is more to be had."""
-        self._told = self._told or self._backlog or self._in_vain > 0
+        """A place is free. If the last claim left something, or found only what did not fit, there is more to be had."""
+        self._told = self._told or self._in_turn or self._in_vain > 0
 
     async def run_once(self, now: datetime) -> Round:
         owner = self._owner()
         if owner is None or self._workers.free <= 0:
             self._free_since = None
             return Round()  # the end of a run wakes us
-        if self._backlog and (wait_until := self._gathering(now)) is not None:
+        if self._in_turn and (wait_until := self._gathering(now)) is not None:
             return Round(0, wait_until)
         if not self._told:
             # Asking takes no lock and writes nothing: an idle instance costs its database next to nothing.
@@ -107,11 +106,12 @@ class Dispatcher:
             self._workers.start(each)
             self._worked_at = now
             self._served = each.share
-        self._backlog = len(claimed) == room
-        self._in_turn = self._backlog or self._some_lane_is_full()
+        full = len(claimed) == room
+        self._in_turn = full or self._some_lane_is_full()
         self._free_since = None
-        if self._backlog:
+        if claimed and self._in_turn:
             self._on_backlog()
+        if full:
             return Round(len(claimed))  # the end of a run wakes us
         return Round(len(claimed), self._look_again_at(now, claimed))
 

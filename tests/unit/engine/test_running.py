@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -455,7 +455,7 @@ async def test_an_attempt_that_was_lost_with_its_instance_takes_no_retry_away(si
     await sim.store.join(NewInstance("gone", "gone", "0", ("all",), timedelta(0)))
     assert len(await sim.store.claim(ClaimRequest("gone", 1), sim.clock.now())) == 1
     assert (await sim.store.recover(sim.clock.now(), 10)).requeued == 1
-    answers = iter([Failed("first"), Succeeded()])
+    answers: Iterator[Outcome] = iter([Failed("first"), Succeeded()])
     sim.target.answer = lambda _: next(answers)
     await sim.advance(timedelta(minutes=1))
     assert (await sim.store.execution(run.id)).status is ExecutionStatus.SUCCESS
