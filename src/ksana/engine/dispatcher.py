@@ -19,6 +19,7 @@ LOOK_OFTEN = timedelta(milliseconds=50)
 LOOK_ON = timedelta(milliseconds=200)
 """How often to look for work that others add, where nobody can tell us: while there is some, and when there was none lately."""
 LATELY = timedelta(seconds=10)
+SLOW = timedelta(milliseconds=500)
 IN_VAIN = timedelta(milliseconds=20)
 GATHERING = timedelta(milliseconds=5)
 """How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
@@ -58,6 +59,7 @@ class Dispatcher:
         """The share that was served last, when they are served in turn."""
         self._in_turn = False
         """More is ready than may be taken, because all places are taken or all that one host may have."""
+        self._search_at: datetime | None = None
         self._in_vain = 0
         self._vain_until: datetime | None = None
         """Not before then: what was ready did not fit."""
@@ -86,18 +88,11 @@ class Dispatcher:
             return Round()  # the end of a run wakes us
         if self._in_turn and (wait_until := self._gathering(now)) is not None:
             return Round(0, wait_until)
-        if not self._told:
-            # Asking takes no lock and writes nothing: an idle instance costs its database next to nothing.
-            if self._untold:
-                self.interval = min(self._options.poll_interval, self._look(now))
-            ready_at = await self._store.next_ready_at(self._options.queues)
-            if ready_at is None or ready_at > now:
-                return Round(0, ready_at)
-            if self._vain_until is not None and now < self._vain_until:
-                return Round(0, self._vain_until)
+        if not self._told and (nothing := await self._nothing_yet(now)) is not None:
+            return nothing
         self._told = False
         room = self._workers.free
-        claimed = await self._claim(self._request(owner, room), now)
+        claimed = await self._claim(self._request(owner, room, now), now)
         if self._owner() != owner:
             # The lease it was claimed by is over: others have it, or will. If it is not after all, the watch hands it back.
             self._told = True
@@ -115,6 +110,17 @@ class Dispatcher:
             return Round(len(claimed))  # the end of a run wakes us
         return Round(len(claimed), self._look_again_at(now, claimed))
 
+    async def _nothing_yet(self, now: datetime) -> Round | None:
+        """When to look again if there is nothing to claim now. Asking takes no lock and writes nothing: an idle instance costs
+        its database next to nothing."""
+        if self._untold:
+            self.interval = min(self._options.poll_interval, self._look(now))
+        ready_at = await self._store.next_ready_at(self._options.queues)
+        if ready_at is None or ready_at > now:
+            return Round(0, ready_at)
+        in_vain = self._vain_until is not None and now < self._vain_until
+        return Round(0, self._vain_until) if in_vain else None
+
     def _some_lane_is_full(self) -> bool:
         most = self._options.per_lane
         return most is not None and any(number >= most for number in self._workers.lanes.values())
@@ -131,7 +137,7 @@ class Dispatcher:
         finally:
             self.claim_under_way = None
 
-    def _request(self, owner: str, room: int) -> ClaimRequest:
+    def _request(self, owner: str, room: int, now: datetime) -> ClaimRequest:
         per_lane, queues = self._options.per_lane, self._options.queues
         first = self._claims % len(
             queues
@@ -143,7 +149,18 @@ class Dispatcher:
             in_turn_after=self._served if self._in_turn else None,
             per_lane=per_lane,
             lanes={} if per_lane is None else self._workers.lanes,
+            search=self._must_search(now),
         )
+
+    def _must_search(self, now: datetime) -> bool:
+        """If a host has all that it may have, what comes first may not fit. While calls are quick, every share's turn comes soon;
+        only behind slow ones is it worth to look far, and not each time."""
+        if self._options.per_lane is None:
+            return True
+        if not self._workers.slow_lanes(SLOW) or (self._search_at is not None and now < self._search_at):
+            return False
+        self._search_at = now + SLOW
+        return True
 
     def _look_again_at(self, now: datetime, claimed: Sequence[Claimed]) -> datetime:
         """With room left, one more look tells when the next will be ready. What is ready but does not fit, or is just being

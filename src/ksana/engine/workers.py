@@ -6,7 +6,7 @@ Three ways to stop one early, told apart by what is written: `cancel` (a person 
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from ksana.domain.clock import Clock
@@ -32,7 +32,8 @@ class Workers:
         self._measures = measures
         self._tasks: dict[Claim, asyncio.Task[None]] = {}
         self._claimed: dict[Claim, Claimed] = {}
-        self._executing: set[Claim] = set()
+        self._executing: dict[Claim, float] = {}
+        """Since when, by the monotonic clock."""
         self._handing_back = False
         self.on_end: Callable[[Claimed, Result], None] = _ignored
         """Told whenever one is over, and so its job's next may be let in."""
@@ -47,7 +48,15 @@ class Workers:
     @property
     def lanes(self) -> Counter[str]:
         """How many executions lean on each lane now."""
-        lanes = (lane_of(self._claimed[claim].job.spec) for claim in self._executing if claim in self._claimed)
+        return self._lanes(self._executing)
+
+    def slow_lanes(self, longer_than: timedelta) -> Counter[str]:
+        """Those that have something run for longer than this, and how much of it."""
+        since = self._clock.monotonic() - longer_than.total_seconds()
+        return self._lanes(claim for claim, began in self._executing.items() if began <= since)
+
+    def _lanes(self, claims: Iterable[Claim]) -> Counter[str]:
+        lanes = (lane_of(self._claimed[claim].job.spec) for claim in claims if claim in self._claimed)
         return Counter(lane for lane in lanes if lane is not None)
 
     @property
@@ -62,7 +71,7 @@ class Workers:
     def start(self, claimed: Claimed) -> None:
         claim = claim_of(claimed)
         self._claimed[claim] = claimed
-        self._executing.add(claim)
+        self._executing[claim] = self._clock.monotonic()
         self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
         self._measures.running(len(self._executing))
 
@@ -106,13 +115,13 @@ class Workers:
             await self._give_up(claimed, error)
         finally:
             self._claimed.pop(claim, None)
-            self._executing.discard(claim)
+            self._executing.pop(claim, None)
             self._tasks.pop(claim, None)
             self._measures.running(len(self._executing))
             self.on_end(claimed, result)
 
     def _executed(self, claim: Claim) -> None:
-        self._executing.discard(claim)
+        self._executing.pop(claim, None)
         self._measures.running(len(self._executing))
         self.on_free()
 

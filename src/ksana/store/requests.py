@@ -209,6 +209,8 @@ class ClaimRequest:
     """How many of one lane may run at this instance."""
     lanes: Mapping[str, int] = field(default_factory=dict)
     """How many run there now."""
+    search: bool = True
+    """Whether to look far for something that fits when what comes first does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import migrate, open_store, schema
 from ksana.store.sql.statements import claiming
+from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
@@ -275,7 +276,7 @@ def _measured(tx: Tx, wishes: list[claiming.Wish]) -> list[int | KsanaError]:
 
 async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: SqlStore, url: str) -> None:
     earliest, in_turn = ClaimRequest("one", ROOM), ClaimRequest("one", ROOM, in_turn_after="")
-    wishes = [claiming.Wish(request, world.clock.now()) for request in (earliest, in_turn)]
+    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup()) for request in (earliest, in_turn)]
     await some_jobs(world, 60)
     few = [await store.writer.submit(_measured, wish) for wish in wishes]
     await crowd(world, url, LARGE)

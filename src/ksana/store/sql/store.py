@@ -56,6 +56,7 @@ from ksana.store.sql.statements import (
     stopping,
     workflows,
 )
+from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
@@ -85,6 +86,7 @@ class SqlStore:
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
         self._closed = False
         self._courier: Courier | None = dialect.courier(url, options)
+        self._lane_lookup = LaneLookup()
         name = secrets.token_hex(16)
         self.writer = Writer(
             self._writing, dialect, clock, self._steady, name=name, max_batch=options.max_batch, mirror=mirror
@@ -184,7 +186,8 @@ class SqlStore:
         return await self.writer.submit(enqueuing.enqueue, new)
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
-        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, claiming.Wish(request, now)))
+        wish = claiming.Wish(request, now, self._lane_lookup)
+        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, wish))
         try:
             return await asyncio.shield(claiming_)
         except asyncio.CancelledError:

@@ -28,6 +28,7 @@ from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements import snapshots, turns
+from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
@@ -90,6 +91,7 @@ _PARK = update_by_id(
 class Wish:
     request: ClaimRequest
     now: datetime
+    lookup: LaneLookup
 
 
 def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
@@ -111,9 +113,11 @@ def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
 
 def _take_earliest(taking: "Taking", queue: str) -> bool:
     """Whether places are left though not all that is ready was looked at: what did not fit may hide others behind it."""
-    for look in LOOKS:
+    for look in taking.looks(LOOKS):
         if taking.left <= 0:
             return False
+        if taking.some_lane_is_full and look > 1:
+            return True  # in turn, one of each share is looked at, and not all of a backlog that does not fit
         most = max(look, taking.left)
         ready = taking.tx.query(_READY, queue=queue, now=taking.now, look=most)
         passed_over = taking.take(ready)
@@ -133,14 +137,14 @@ def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
 def _take_heads(taking: "Taking", queue: str, after: str, visited: set[str]) -> None:
     """Of the shares after this one, until the last or one that was visited: further as long as places are left. (Which comes
     first is the database's to say: its order of texts may be another than ours.)"""
-    for look in SHARE_LOOKS:
+    for look in taking.looks(SHARE_LOOKS):
         if taking.left <= 0:
             return
         most = max(look, taking.left)
         found = turns.heads(taking.tx, queue, after, most, taking.now)
         mine = list(takewhile(lambda each: each.share not in visited, found))
         visited.update(each.share for each in mine)
-        ids = [each.id for each in mine if each.id is not None]
+        ids = [each.id for each in taking.fitting(mine) if each.id is not None]
         places = {execution_id: place for place, execution_id in enumerate(ids)}
         ready = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []
         taking.take(sorted(ready, key=lambda row: places[row.id]))
@@ -162,6 +166,21 @@ class Taking:
     @property
     def left(self) -> int:
         return self._wish.request.capacity - len(self.claimed)
+
+    def looks(self, all_of_them: tuple[int, ...]) -> tuple[int, ...]:
+        """How far to look: no further than to what comes first while a lane is full, unless asked to search."""
+        return all_of_them if self._wish.request.search or not self._lanes else all_of_them[:1]
+
+    @property
+    def some_lane_is_full(self) -> bool:
+        return any(self._is_full(lane) for lane in self._lanes)
+
+    def fitting(self, heads: list[turns.Head]) -> list[turns.Head]:
+        """Those whose lane is not known to be full; few more than there are places, since each is locked."""
+        if self.some_lane_is_full:
+            lanes = self._wish.lookup.lanes(self.tx, (head.share for head in heads), self._wish.now)
+            heads = [head for head in heads if not self._is_full(lanes.get(head.share))]
+        return heads[: 4 * self.left + LOOKS[1]]
 
     def take(self, ready: list[Row[Any]]) -> bool:
         """Takes what fits of what is ready, in this order. Whether it has passed over any that others may stand behind."""

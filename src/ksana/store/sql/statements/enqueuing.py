@@ -40,6 +40,7 @@ EXECUTION = columns(
     share="text",
 )
 _JOBS = columns(id="int")
+JOB_SHARE = "job/"
 _TARGETS = Statement(
     "SELECT t.id, t.enabled, t.worker_queue, t.concurrency, t.max_concurrency, t.queue_limit"
     " FROM {rows} {join} jobs t ON t.id = r.id WHERE t.deleted_at IS NULL",
@@ -105,7 +106,7 @@ def targets(tx: Tx, job_ids: Iterable[int]) -> Targets:
 
 def job_share(job_id: int) -> str:
     """Under which runs of a job take turns with others."""
-    return f"job/{job_id}"
+    return f"{JOB_SHARE}{job_id}"
 
 
 def insert_executions(tx: Tx, rows: Sequence[Sequence[Any]]) -> list[int]:
