@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 
 from ksana.domain.events import EventType
 from ksana.domain.execution import Claimed
@@ -15,6 +17,7 @@ from ksana.domain.instance import LEASE, InstanceStatus, Lease
 from ksana.domain.job import RecoveryRule
 from ksana.domain.states import AttemptStatus, ExecutionStatus
 from ksana.store.requests import NewInstance, Recovered
+from ksana.store.sql.store import SqlStore
 from tests.contract.store.world import World, claim_of, rivals
 
 NONE = timedelta(0)
@@ -54,6 +57,18 @@ async def test_an_instance_joins_beats_and_leaves(world: World) -> None:
     assert await statuses(world) == {"one": InstanceStatus.LEFT}
     assert not await world.store.leave("one")
     assert await world.event_types() == [EventType.INSTANCE_JOINED, EventType.INSTANCE_LEFT]
+
+
+async def test_a_heart_beats_on_though_no_connection_is_to_be_had(world: World, store: SqlStore) -> None:
+    """The connection is there from the start, however many others come before the first beat."""
+
+    def refuse(*_: object) -> None:
+        raise OperationalError("CONNECT", None, Exception("too many connections"))
+
+    await world.join("one")
+    event.listen(store._writing, "do_connect", refuse, insert=True)
+    assert world.store.beat("one", HOUR)
+    event.remove(store._writing, "do_connect", refuse)
 
 
 async def test_who_is_dead_or_left_or_unknown_cannot_beat(world: World) -> None:

@@ -483,7 +483,16 @@ class SqlStore:
     # Cluster --------------------------------------------------------------------------------------------------------
 
     async def join(self, new: r.NewInstance) -> Instance:
+        if not self._closed:  # its heart must beat also if no connection is to be had by then
+            await asyncio.get_running_loop().run_in_executor(self._readers, self._connect_heart)
         return await self.writer.submit(cluster.join, new)
+
+    def _connect_heart(self) -> None:
+        """A second connection beside the writer's, which the pool keeps for heartbeats."""
+        try:
+            self._writing.connect().close()
+        except SQLAlchemyError as error:
+            raise translate(error) from error
 
     def beat(
         self, instance_id: str, lease: timedelta, *, leading: Lease | None = None, resigning: Lease | None = None
