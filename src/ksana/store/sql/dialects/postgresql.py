@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
@@ -10,9 +10,7 @@ from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Courier, Pool, Row
 from ksana.store.sql.dialects.postgresql_courier import PostgresqlCourier
 
 _MIGRATION_LOCK = 7_100_001
-_TIME_LIMITS = (
-    f"-c statement_timeout=30s -c lock_timeout=2s -c idle_in_transaction_session_timeout={STANDSTILL_SECONDS}s"
-)
+_TIME_LIMITS = f"-c lock_timeout=2s -c idle_in_transaction_session_timeout={STANDSTILL_SECONDS}s"
 # Every statement looks up a few rows by an index. The planner, who judges a job by the average over all history, would rather
 # hash or read the whole table, which costs the more the longer Ksana has run; or, of a backlog that it has not counted yet, read
 # and sort all to find the first few.
@@ -42,24 +40,16 @@ class PostgresqlDialect(ServerDialect):
     }
 
     def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:
-        seconds = max(1, round(options.connect_timeout.total_seconds()))
+        parsed = _for_driver(url)
         engine = create_engine(
-            make_url(url).set(drivername="postgresql+psycopg"),
+            parsed,
             isolation_level="READ COMMITTED",
             pool_size=pool.kept,
             max_overflow=pool.more,
             pool_recycle=round(options.connection_age.total_seconds()),
-            pool_timeout=seconds,
-            connect_args={
-                "connect_timeout": seconds,
-                "application_name": "ksana",
-                # A connection that hangs is found out by the kernel or the server, not waited for.
-                "tcp_user_timeout": 10_000,
-                "keepalives_idle": 5,
-                "keepalives_interval": 2,
-                "keepalives_count": 3,
-                "options": "-c timezone=UTC" if pool.patience is None else f"-c timezone=UTC {_TIME_LIMITS} {_PLANNER}",
-            },
+            pool_timeout=_seconds(options),
+            # What the URL says of a session holds, unless we must have it otherwise: the last word counts.
+            connect_args={**_connecting(options), "options": f"{_said(parsed)} {_session(pool)}".strip()},
         )
 
         @event.listens_for(engine, "do_connect")
@@ -107,7 +97,41 @@ class PostgresqlDialect(ServerDialect):
         return findings
 
     def courier(self, url: str, options: StoreOptions) -> Courier | None:
-        return PostgresqlCourier(url, options.connect_timeout)
+        parsed = _for_driver(url)
+        given, named = parsed.get_dialect()().create_connect_args(parsed)
+        session = {"options": _said(parsed)} if "options" in named else {}
+        return PostgresqlCourier(given, {**named, **_connecting(options), **session})
 
     def lock_for_migration(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _MIGRATION_LOCK})
+
+
+def _for_driver(url: str) -> URL:
+    return make_url(url).set(drivername="postgresql+psycopg")
+
+
+def _seconds(options: StoreOptions) -> int:
+    return max(1, round(options.connect_timeout.total_seconds()))
+
+
+def _connecting(options: StoreOptions) -> dict[str, Any]:
+    return {
+        "connect_timeout": _seconds(options),
+        "application_name": "ksana",
+        # A connection that hangs is found out by the kernel or the server, not waited for.
+        "tcp_user_timeout": 10_000,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+    }
+
+
+def _said(url: URL) -> str:
+    """The settings of a session that stand in the URL."""
+    return " ".join(url.normalized_query.get("options", ()))
+
+
+def _session(pool: Pool) -> str:
+    if pool.patience is None:
+        return "-c timezone=UTC"
+    return f"-c timezone=UTC -c statement_timeout=30s {_TIME_LIMITS} {_PLANNER}"
