@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import create_engine, text
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import KsanaError, StoreError, StoreUnavailable
 from ksana.domain.instance import LEASE
 from ksana.store.requests import NewExecution, StoreOptions
 from ksana.store.sql import migrate, open_store
+from ksana.store.sql.dialects import base
 from ksana.store.sql.store import SqlStore
+from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
 from tests.conftest import StartPrivate
 from tests.contract.store.world import World
@@ -112,3 +114,31 @@ async def test_who_stands_still_in_a_transaction_soon_has_no_locks(
         assert time.monotonic() - began < LEASE.total_seconds()
         frozen.invalidate()
     patient.dispose()
+
+
+async def test_a_slow_statement_ends_on_the_server_before_it_is_given_up_and_is_not_run_again(
+    server: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(server, MySqlServer) and not server.programs.is_mariadb:
+        pytest.skip("MySQL has no limit for statements that write")
+    patience = 4
+    monkeypatch.setattr(base, "WRITING_SECONDS", patience)
+    url = server.create_database()
+    migrate.upgrade(url, OPTIONS)
+    store = open_store(url, options=OPTIONS, clock=clock)
+    slow = text("SELECT SLEEP(60)" if isinstance(server, MySqlServer) else "SELECT pg_sleep(60)")
+    ran: list[int] = []
+
+    def run(tx: Tx, payloads: list[int]) -> list[int | KsanaError]:
+        ran.append(len(payloads))
+        tx.connection.execute(slow)
+        return [*payloads]
+
+    try:
+        with pytest.raises(StoreError) as refused:
+            await store.writer.submit(run, 1)
+        assert not isinstance(refused.value, StoreUnavailable)
+        assert ran == [1]
+        await store.acquire_lock("next", "somebody", LEASE)  # the connection is as good as before
+    finally:
+        await store.close()

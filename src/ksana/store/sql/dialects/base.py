@@ -29,6 +29,12 @@ class Pool(NamedTuple):
     patience: int | None = READING_SECONDS
     """Seconds; None: as long as it takes."""
 
+    @property
+    def statement_seconds(self) -> int | None:
+        """After which the server breaks a statement off: before its client gives the connection up, and would ask again for what
+        the server is still at."""
+        return None if self.patience is None else self.patience - 1
+
 
 class Courier(Protocol):
     """Carries hints between the instances on one database."""

@@ -95,8 +95,11 @@ class MysqlDialect(ServerDialect):
                     "SET SESSION sql_mode = 'TRADITIONAL', innodb_lock_wait_timeout = 2, time_zone = '+00:00'"
                 )
                 cursor.execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin")
-                if pool.patience is not None and "MariaDB" in connection.get_server_info():  # MySQL has no such limit
-                    cursor.execute(f"SET SESSION idle_transaction_timeout = {STANDSTILL_SECONDS}")
+                if pool.patience is not None and "MariaDB" in connection.get_server_info():  # MySQL has no such limits
+                    cursor.execute(
+                        f"SET SESSION idle_transaction_timeout = {STANDSTILL_SECONDS},"
+                        f" max_statement_time = {pool.statement_seconds}"
+                    )
 
         return engine
 

@@ -134,4 +134,4 @@ def _said(url: URL) -> str:
 def _session(pool: Pool) -> str:
     if pool.patience is None:
         return "-c timezone=UTC"
-    return f"-c timezone=UTC -c statement_timeout=30s {_TIME_LIMITS} {_PLANNER}"
+    return f"-c timezone=UTC -c statement_timeout={pool.statement_seconds}s {_TIME_LIMITS} {_PLANNER}"
