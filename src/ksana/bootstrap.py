@@ -281,11 +281,12 @@ async def refuse_unsafe(outside: Outside) -> None:
 
 
 def store_options(settings: Settings) -> StoreOptions:
-    """What of the settings the store needs. One connection writes, one keeps the heartbeat, the others read."""
+    """What of the settings the store needs. One connection writes, one keeps the heartbeat, one is to spare if that hangs, the
+    others read. How long the database may take to come up is for whoever starts, not for each attempt."""
     database = settings.database
-    readers = max(1, database.max_open_conns - 2)
+    readers = max(1, database.max_open_conns - 3)
     return StoreOptions(
-        connect_timeout=database.connect_timeout,
+        connect_timeout=min(database.connect_timeout, StoreOptions().connect_timeout),
         readers=readers,
         idle_readers=min(readers, database.max_idle_conns),
         connection_age=database.conn_max_lifetime,

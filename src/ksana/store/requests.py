@@ -25,10 +25,11 @@ MAX_PAGED_ROWS = 10_000
 class StoreOptions:
     """How a store is opened."""
 
-    connect_timeout: timedelta = timedelta(seconds=10)
-    """How long to wait for a database that does not answer, before giving up."""
+    connect_timeout: timedelta = timedelta(seconds=3)
+    """How long one attempt to connect may take, and how long a connection of the pool is waited for. One that began while the
+    database was silent is not answered when it is back, so this is how late a store goes on."""
     readers: int = 4
-    """Connections for reading; writing has one of its own."""
+    """Connections for reading; writing has its own."""
     idle_readers: int = 4
     """How many of them are kept open while nobody asks."""
     connection_age: timedelta = timedelta(minutes=5)

@@ -3,12 +3,15 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import create_engine, text
 
+from ksana.bootstrap import store_options
 from ksana.domain.errors import KsanaError, StoreError, StoreUnavailable
 from ksana.domain.instance import LEASE
+from ksana.settings.table import DatabaseSettings, Settings
 from ksana.store.requests import NewExecution, StoreOptions
 from ksana.store.sql import migrate, open_store
 from ksana.store.sql.dialects import base
@@ -20,6 +23,7 @@ from tests.contract.store.world import World
 from tests.servers.base import Server
 from tests.servers.mysql import MySqlServer
 from tests.servers.postgresql import PostgresServer
+from tests.servers.proxy import proxied
 
 OPTIONS = StoreOptions(readers=2)
 BOTH = [
@@ -142,3 +146,25 @@ async def test_a_slow_statement_ends_on_the_server_before_it_is_given_up_and_is_
         await store.acquire_lock("next", "somebody", LEASE)  # the connection is as good as before
     finally:
         await store.close()
+
+
+async def test_an_instance_beats_while_an_old_heartbeat_hangs(store: SqlStore) -> None:
+    await store.acquire_lock("any", "somebody", LEASE)  # the writer has its connection
+    with store._writing.connect():
+        assert await asyncio.to_thread(store.beat, "nobody", LEASE) is None
+
+
+async def test_an_attempt_to_connect_to_a_silent_server_is_short(server: Server) -> None:
+    """One that began while the server was away may never be answered, and is all that keeps a store from going on."""
+    options = store_options(Settings(database=DatabaseSettings(connect_timeout=timedelta(minutes=5))))
+    with proxied(server.create_database()) as (url, proxy):
+        proxy.blackhole()
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await asyncio.to_thread(migrate.status, url, options)
+        assert time.monotonic() - began < 5
+
+
+def test_a_connection_that_is_asked_for_at_start_takes_no_longer_than_all_of_it() -> None:
+    quick = Settings(database=DatabaseSettings(connect_timeout=timedelta(seconds=1)))
+    assert store_options(quick).connect_timeout == timedelta(seconds=1)

@@ -107,8 +107,8 @@ class ServerDialect(Dialect):
     shared = True
 
     def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:
-        # One connection for the writer, one for heartbeats.
-        return self.engine(url, options, Pool(kept=2, patience=None if patient else WRITING_SECONDS))
+        # One connection for the writer, one for heartbeats; one more while a heartbeat hangs and whoever joined anew beats.
+        return self.engine(url, options, Pool(kept=2, more=1, patience=None if patient else WRITING_SECONDS))
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         kept = max(1, min(options.idle_readers, options.readers))
