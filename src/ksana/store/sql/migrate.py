@@ -15,6 +15,7 @@ from ksana.store.sql.aftermath import check_after_crash
 from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import hold_file
+from ksana.store.sql.migrations.turns import take_lock
 
 HEAD = "0004"
 """The newest revision in migrations/versions (a test compares)."""
@@ -46,7 +47,7 @@ def status(url: str, options: StoreOptions) -> SchemaStatus:
 
 def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
     """Migrates; the revision before and now. Of several processes that try at once, one does it and the others find it
-    done. SchemaMismatch if the database is newer than the program."""
+    done. SchemaMismatch if the database is newer than the program; StoreBusy if others never leave a table to it."""
     check_after_crash(url)
     before = status(url, options)
     _refuse_newer(before)
@@ -56,13 +57,15 @@ def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
     try:
         dialect = dialect_of(url)
         with _connected(dialect.writing_engine(url, options, patient=True)) as connection:
-            dialect.lock_for_migration(connection)
-            if not _status(connection).usable:
+            take_lock(connection, dialect.lock_for_migration)
+            found = _status(connection)
+            _refuse_newer(found)  # another may have migrated meanwhile, to a schema that does not serve us
+            if not found.usable:
                 _run(connection)
     finally:
         if file_lock is not None:
             file_lock.release()
-    return before.current, before.head
+    return before.current, found.current if found.usable and found.current else found.head
 
 
 def require_current(found: SchemaStatus) -> None:

@@ -2,5 +2,9 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=False)
+connection = context.config.attributes["connection"]
+if not connection.in_transaction():
+    # Alembic leaves a transaction that it finds alone: the steps end theirs themselves.
+    connection.begin()
+context.configure(connection=connection, transactional_ddl=False)
 context.run_migrations()
