@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, Inspector, inspect, text
 
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import migrate
 from ksana.store.sql.dialects import dialect_of
-from ksana.store.sql.migrations import __file__ as migrations_file
+from tests.upgrade.busy import upgrade
 from tests.upgrade.older import OLDER_SCHEMA
 
 BACK_ENDS = [
@@ -43,14 +41,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     made = dialect_of(url).writing_engine(url, StoreOptions(), patient=True)
     yield made
     made.dispose()
-
-
-def upgrade(connection: Connection, revision: str) -> None:
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(Path(migrations_file).parent).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    command.upgrade(config, revision)
-    connection.commit()
 
 
 def tables(connection: Connection) -> dict[str, Table]:

@@ -142,6 +142,37 @@ def test_a_migration_that_was_killed_half_way_goes_on(url: str) -> None:
     engine.dispose()
 
 
+def test_a_migration_that_was_killed_before_its_index_goes_on(url: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    whole = shape(engine)
+    on_table = " ON executions" if engine.dialect.name in {"mysql", "mariadb"} else ""
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+        connection.execute(text(f"DROP INDEX ix_executions_share{on_table}"))
+    assert migrate.upgrade(url, OPTIONS) == ("0003", migrate.HEAD)
+    assert shape(engine) == whole
+    engine.dispose()
+
+
+@pytest.mark.parametrize(("serves_from", "serves"), [(3, True), (9999, False)])
+def test_what_another_migrates_to_before_the_lock_is_had_is_looked_at_again(
+    url: str, monkeypatch: pytest.MonkeyPatch, serves_from: int, serves: bool
+) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE marks SET at = {serves_from} WHERE name = 'schema_serves_from'"))
+    engine.dispose()
+    monkeypatch.setattr(migrate, "status", lambda *_: migrate.SchemaStatus("0003", migrate.HEAD, "older"))
+    if serves:
+        assert migrate.upgrade(url, OPTIONS) == ("0003", "9999")
+        return
+    with pytest.raises(SchemaMismatch, match=r"9999.*upgrade Ksana"):
+        migrate.upgrade(url, OPTIONS)
+
+
 @pytest.mark.parametrize("back_end", ["postgresql", "mysql"], indirect=True)
 def test_several_processes_that_migrate_at_once_end_with_one_schema(url: str) -> None:
     errors: list[BaseException] = []

@@ -47,7 +47,7 @@ def status(url: str, options: StoreOptions) -> SchemaStatus:
 
 def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
     """Migrates; the revision before and now. Of several processes that try at once, one does it and the others find it
-    done. SchemaMismatch if the database is newer than the program; StoreBusy if others never leave a table to it."""
+    done. SchemaMismatch if the database is newer than the program; StoreError if others never leave a table to it."""
     check_after_crash(url)
     before = status(url, options)
     _refuse_newer(before)

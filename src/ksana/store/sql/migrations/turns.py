@@ -11,7 +11,7 @@ from contextlib import suppress
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ksana.domain.errors import StoreBusy
+from ksana.domain.errors import StoreError
 from ksana.store.sql.errors import Trouble, diagnose
 
 LOCK_SECONDS = 1
@@ -55,7 +55,7 @@ def take_lock(connection: Connection, lock: Callable[[Connection], None]) -> Non
 
 
 def in_turn(connection: Connection, table: str, change: Callable[[], object]) -> None:
-    """The change in a transaction of its own, as soon as the table is free for it. StoreBusy if it never is."""
+    """The change in a transaction of its own, as soon as the table is free for it. StoreError if it never is."""
     if connection.dialect.name == "sqlite":  # nobody else has the file
         change()
         return
@@ -79,7 +79,7 @@ def in_turn(connection: Connection, table: str, change: Callable[[], object]) ->
 
 
 def beside(connection: Connection, table: str, change: Callable[[], object]) -> None:
-    """PostgreSQL's CONCURRENTLY: outside of any transaction. It may wait, as nobody waits for it. StoreBusy if for too long."""
+    """PostgreSQL's CONCURRENTLY: outside of any transaction. It may wait, as nobody waits for it. StoreError if for too long."""
     isolation = connection.get_isolation_level()
     connection.commit()
     connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -108,10 +108,9 @@ def _wait_at_most(connection: Connection, limit: str) -> None:
         connection.execute(text(f"SET SESSION lock_wait_timeout = {LOCK_SECONDS}"))
 
 
-def _given_up(connection: Connection, table: str) -> StoreBusy:
-    minutes = round(TRIES * (LOCK_SECONDS + PAUSE_SECONDS) / 60)
-    return StoreBusy(
-        f"the table {table} could not be changed within {minutes} minutes: {_holders(connection, table)}. When that has"
+def _given_up(connection: Connection, table: str) -> StoreError:
+    return StoreError(
+        f"the table {table} could not be changed, however often it was tried: {_holders(connection, table)}. When that has"
         " ended, run ksana migrate again: it goes on where it stopped"
     )
 
