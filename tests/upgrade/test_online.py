@@ -117,7 +117,7 @@ def test_others_write_while_a_large_table_is_migrated(url: str, engine: Engine) 
         assert index.startswith("CREATE INDEX CONCURRENTLY ix_executions_share")
     else:
         assert index.endswith(", ALGORITHM=INPLACE, LOCK=NONE")
-        assert [each.split(", ")[-1] for each in seen if "ADD COLUMN" in each] == ["ALGORITHM=INSTANT"] * 6
+        assert [each.split(", ")[-1] for each in seen if "ADD COLUMN" in each] == ["ALGORITHM=INSTANT"] * 3
     with engine.connect() as connection:
         assert connection.execute(text("SELECT COUNT(*) FROM executions")).scalar_one() == MANY + writer.written
         found = connection.execute(text("SELECT at FROM marks WHERE name = 'schema_serves_from'")).scalar_one()

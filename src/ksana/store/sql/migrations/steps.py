@@ -59,17 +59,16 @@ def create_index(name: str, table: str, *columns: str, sparse_by: str | None = N
     (beside if concurrently else in_turn)(op.get_bind(), table, create)
 
 
-def add_column(table: str, column: "sa.Column[Any]") -> None:
-    """The column, unless it is there already."""
-    if column.name in column_names(table):
+def add_column(table: str, *columns: "sa.Column[Any]") -> None:
+    """The columns, unless they are there already; all at once, as each time counts for those who use the table."""
+    known = column_names(table)
+    missing = [column for column in columns if column.name not in known]
+    if not missing:
         return
     if _on("mysql", "mariadb"):
-        sa.Table(table, sa.MetaData(), column)
-        prefix = f"ALTER TABLE {table} "
-        statement = str(AddColumn(table, column).compile(dialect=op.get_bind().dialect))
-        _alter(table, statement.removeprefix(prefix), "ALGORITHM=INSTANT")
+        _alter(table, ", ".join(_added(table, column) for column in missing), "ALGORITHM=INSTANT")
         return
-    in_turn(op.get_bind(), table, lambda: op.add_column(table, column))
+    in_turn(op.get_bind(), table, lambda: [op.add_column(table, column) for column in missing])
 
 
 def drop_index(name: str, table: str) -> None:
@@ -96,6 +95,12 @@ def _on(*names: str) -> bool:
 
 def _has_index(name: str, table: str) -> bool:
     return any(index["name"] == name for index in sa.inspect(op.get_bind()).get_indexes(table))
+
+
+def _added(table: str, column: "sa.Column[Any]") -> str:
+    sa.Table(table, sa.MetaData(), column)
+    statement = str(AddColumn(table, column).compile(dialect=op.get_bind().dialect))
+    return statement.removeprefix(f"ALTER TABLE {table} ")
 
 
 def _alter(table: str, change: str, how: str) -> None:

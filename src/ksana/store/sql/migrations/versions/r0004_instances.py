@@ -16,8 +16,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    add_column("executions", sa.Column("share", sa.String(80), nullable=False, server_default="-"))
-    add_column("executions", sa.Column("losses", sa.Integer(), nullable=False, server_default="0"))
+    add_column(
+        "executions",
+        sa.Column("share", sa.String(80), nullable=False, server_default="-"),
+        sa.Column("losses", sa.Integer(), nullable=False, server_default="0"),
+    )
     if op.get_bind().dialect.name in {"mysql", "mariadb"}:
         # No partial indexes there: a column that is NULL for all that cannot be claimed does instead. Apart from its index:
         # both in one statement would keep writers waiting until the index is made.
@@ -29,6 +32,9 @@ def upgrade() -> None:
         create_index(
             "ix_executions_share", "executions", "worker_queue", "share", "ready_at", "id", sparse_by="ready_at"
         )
-    add_column("instances", sa.Column("queues", sa.String(1024), nullable=False, server_default=""))
-    add_column("instances", sa.Column("places", sa.Integer(), nullable=False, server_default="0"))
-    add_column("instances", sa.Column("address", sa.String(255), nullable=False, server_default=""))
+    add_column(
+        "instances",
+        sa.Column("queues", sa.String(1024), nullable=False, server_default=""),
+        sa.Column("places", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("address", sa.String(255), nullable=False, server_default=""),
+    )
