@@ -68,7 +68,12 @@ def add_column(table: str, *columns: "sa.Column[Any]") -> None:
     if _on("mysql", "mariadb"):
         _alter(table, ", ".join(_added(table, column) for column in missing), "ALGORITHM=INSTANT")
         return
-    in_turn(op.get_bind(), table, lambda: [op.add_column(table, column) for column in missing])
+    in_turn(op.get_bind(), table, lambda: _add(table, missing))
+
+
+def _add(table: str, columns: "list[sa.Column[Any]]") -> None:
+    for column in columns:
+        op.add_column(table, column)
 
 
 def drop_index(name: str, table: str) -> None:
