@@ -103,8 +103,8 @@ class DatabaseSettings:
     max_open_conns: int = setting(
         whole(3, 1_000),
         10,
-        "Most connections to a database server at a time: one writes, one keeps the heartbeat, one is to spare, the others read. One more hears"
-        " what other instances tell (PostgreSQL).",
+        "Most connections to a database server at a time: one writes, one keeps the heartbeat, one is to spare, the others"
+        " read. One more hears what other instances tell (PostgreSQL).",
         also=("mysql.max_open_conns",),
     )
     max_idle_conns: int = setting(
