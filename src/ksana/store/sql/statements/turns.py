@@ -6,16 +6,18 @@ from typing import NamedTuple
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.tx import Tx
 
+# Not min(): PostgreSQL, where it believes that there are few, would read them all.
 _NEXT_SHARE = (
-    "(SELECT min({share}) FROM executions t {by_share}"
-    " WHERE t.worker_queue = :queue AND {share} > %s AND t.ready_at IS NOT NULL)"
+    "(SELECT {share} FROM executions t {by_share}"
+    " WHERE t.worker_queue = :queue AND {share} > %s AND t.ready_at IS NOT NULL ORDER BY {share} LIMIT 1)"
 )
 _HEADS = Statement(
     f"WITH RECURSIVE shares (share, number) AS (SELECT {_NEXT_SHARE % ':after'}, 1"
     f" UNION ALL SELECT {_NEXT_SHARE % 's.share'}, s.number + 1 FROM shares s"
     " WHERE s.share IS NOT NULL AND s.number < :most)"
-    " SELECT s.share, (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} = s.share"
-    " AND t.ready_at <= :now ORDER BY t.ready_at, t.id LIMIT 1) AS id FROM shares s"
+    # A span and not one value: PostgreSQL would else rather go through all that is ready, of whatever share, in order of time.
+    " SELECT s.share, (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} >= s.share"
+    " AND {share} <= s.share AND t.ready_at <= :now ORDER BY {share}, t.ready_at, t.id LIMIT 1) AS id FROM shares s"
     " WHERE s.share IS NOT NULL ORDER BY s.number"
 )
 _FROM_SHARE = Statement(
