@@ -88,7 +88,13 @@ def test_it_follows_a_database_whose_clock_was_set_right(machine: Machine, keepe
     assert keeper.now() == NOON - HOUR
 
 
+def test_a_machine_that_nearly_agrees_keeps_its_own_time(machine: Machine, keeper: Timekeeper) -> None:
+    keeper.told(NOON + timedelta(milliseconds=40), machine.elapsed, SURE)
+    assert keeper.now() == NOON
+
+
 def test_a_few_milliseconds_do_not_make_it_jump(machine: Machine, keeper: Timekeeper) -> None:
+    machine.wall += HOUR
     keeper.told(NOON, machine.elapsed, SURE)
     keeper.told(NOON + timedelta(milliseconds=9), machine.elapsed, SURE)
     assert keeper.now() == NOON

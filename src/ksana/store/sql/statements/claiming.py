@@ -47,8 +47,10 @@ _READY = Statement(
     "SELECT t.* FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
     " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
 )
+# + 0: no index has it in this form, so that rows are found by their id, and not all that are ready gone through.
 _LOCK_HEADS = Statement(
-    "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id WHERE t.ready_at <= :now ORDER BY t.id {skip_locked}",
+    "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
+    " ORDER BY t.id {skip_locked}",
     _IDS,
 )
 _JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
