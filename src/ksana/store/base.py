@@ -13,7 +13,7 @@ A verb is one transition, applied in one transaction; its docstring names the st
 Failures common to all: StoreUnavailable (nothing was written, unless the message says that this is unknown), StoreFull.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -24,8 +24,10 @@ from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
 from ksana.domain.states import ExecutionStatus
-from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
+from ksana.domain.workflow import Ended, Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
+from ksana.store.activity_requests import ActivityFilter, ActivityPage, ActivityRequest, TargetNames
+from ksana.store.console_requests import Acknowledgement, AuditFilter, Failures, QueueFigures, RunHistory
 from ksana.store.plan_requests import (
     Admission,
     Candidate,
@@ -45,6 +47,7 @@ from ksana.store.plan_requests import (
     TaskStages,
 )
 from ksana.store.requests import (
+    EVERY_SCHEDULE,
     AuditedSchedule,
     AuditEntry,
     CallbackAnswer,
@@ -71,11 +74,21 @@ from ksana.store.requests import (
     Recovered,
     Resumption,
     ScheduleChange,
+    ScheduleFilter,
     StoreHealth,
 )
 from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
+from ksana.store.view_requests import (
+    HowFar,
+    JobLedger,
+    NodeBrief,
+    NodeCell,
+    Origin,
+    PlannedSchedule,
+    RunStanding,
+    TargetKind,
+)
 from ksana.store.workflow_requests import (
-    Ended,
     EndedRun,
     LogChunk,
     LogLine,
@@ -89,6 +102,8 @@ from ksana.store.workflow_requests import (
     WorkflowChange,
     WorkflowFilter,
 )
+
+EVERYTHING = AuditFilter()
 
 
 class Definitions(Protocol):
@@ -145,8 +160,8 @@ class Definitions(Protocol):
     async def schedules_of(self, job_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
         """The schedules of each of these jobs, by id; a job without any is left out."""
 
-    async def schedules(self, page: PageRequest) -> Page[Schedule]:
-        """All schedules, by id."""
+    async def schedules(self, page: PageRequest, filters: ScheduleFilter = EVERY_SCHEDULE) -> Page[Schedule]:
+        """All schedules that match, by id."""
 
 
 class Ledger(Protocol):
@@ -167,12 +182,22 @@ class Ledger(Protocol):
         is full, or it is disabled). The others are `lost` and change nothing; one that cannot be written has an `error`, and
         should be parked."""
 
-    async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
-        """The ledger of one schedule with since ≤ planned < until, in order, with a range that begins before and reaches into
-        it."""
+    async def occurrences(
+        self, schedule_id: int, since: datetime, until: datetime, limit: int, *, newest: bool = False
+    ) -> Sequence[Occurrence]:
+        """The ledger of one schedule with since ≤ planned < until, in order or the `newest` first, with a range that begins
+        before and reaches into it."""
 
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         """The newest row of each of these schedules' ledgers; a schedule that has none is left out."""
+
+    async def planned_schedules(self, until: datetime, limit: int) -> Sequence[PlannedSchedule]:
+        """ACTIVE schedules of enabled jobs and workflows with `next_fire_at` ≤ until, earliest first; those whose definition
+        cannot be read are left out."""
+
+    async def job_ledger(self, job_id: int, edges: Sequence[datetime], most: int) -> JobLedger:
+        """The ledger of a job's schedules, those that were deleted too, by the days between these edges: the newest days first,
+        until `most` rows were looked at."""
 
     async def ledger_since(self) -> datetime | None:
         """From when on the ledger is whole: rows before it were removed, or never kept. None: from the beginning."""
@@ -241,8 +266,9 @@ class Queue(Protocol):
     async def executions(self, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
         """Newest first: of a job by what they were planned for, else by id."""
 
-    async def last_ended(self, job_ids: Sequence[int]) -> Mapping[int, Execution]:
-        """Of each of these jobs, the run that has ended and is for the latest instant; a job that has none is left out."""
+    async def last_ended(self, job_ids: Sequence[int], *, nodes: bool = True) -> Mapping[int, Execution]:
+        """Of each of these jobs, the run that has ended and is for the latest instant; a job that has none is left out. Without
+        `nodes`, nodes of workflow runs do not count: looked for among the job's last 100."""
 
     async def next_ready_at(self, queues: Sequence[str]) -> datetime | None:
         """When the next execution of these queues can be claimed; it may have passed."""
@@ -298,11 +324,20 @@ class Workflows(Protocol):
     async def workflows_named_by(self, workflow_ids: Sequence[int]) -> Mapping[int, frozenset[int]]:
         """The workflows that the present definition of each of these names as nodes."""
 
+    async def jobs_by_ids(self, job_ids: Sequence[int]) -> Mapping[int, Job]:
+        """These jobs; one that is not there, or deleted, is left out."""
+
+    async def workflows_by_ids(self, workflow_ids: Sequence[int]) -> Mapping[int, WorkflowSummary]:
+        """These workflows; likewise."""
+
     async def jobs_by_keys(self, keys: Sequence[str]) -> Mapping[str, Job]:
         """The jobs with these keys; one that is not there is left out."""
 
-    async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
-        """By id."""
+    async def schedules_of_workflows(self, workflow_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
+        """The schedules of each of these workflows, by id; a workflow without any is left out."""
+
+    async def newest_runs(self, workflow_keys: Sequence[str], each: int) -> Mapping[str, Sequence[WorkflowRun]]:
+        """Of each of these workflows, by its key, as many of its newest runs, newest first; one without any is left out."""
 
     async def known_run(self, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
         """The run of this workflow that this id, or this idempotency key, has made before."""
@@ -332,8 +367,40 @@ class Workflows(Protocol):
     async def workflow_runs(self, filters: RunFilter, page: PageRequest) -> Page[WorkflowRun]:
         """Newest first."""
 
+    async def all_runs(
+        self, tasks: ExecutionFilter | None, workflows: RunFilter | None, page: PageRequest
+    ) -> Page[Execution | WorkflowRun]:
+        """Runs of jobs (without their documents) and of workflows, newest first by when they were asked for; None leaves a
+        kind out. Pages by number only."""
+
+    async def activity(self, filters: ActivityFilter, request: ActivityRequest) -> ActivityPage:
+        """Runs of jobs and of workflows (without their documents), newest first by when they were made (those of one job: by the
+        instant that they are for), or the longest or shortest of the newest LOOKED_AT. By status, job and workflow an index
+        finds them; for the rest each page looks at LOOKED_AT rows at the most, and the next one goes on there."""
+
+    async def runs_named(
+        self, execution_ids: Sequence[int], run_keys: Sequence[str]
+    ) -> Sequence[Execution | WorkflowRun]:
+        """Runs of jobs, and nodes, with these ids, and runs of workflows with these keys, with all that they were given; one
+        that is not there is left out."""
+
+    async def target_names(self, runs: Sequence[Execution | WorkflowRun]) -> TargetNames:
+        """What clients call the jobs, workflows, plans and schedules of these runs, those that were deleted too."""
+
     async def run_nodes(self, run_id: int) -> RunNodes:
         """The run with the snapshot that it started with and all its nodes and items. NotFound."""
+
+    async def node_cells(self, run_ids: Sequence[int], most: int) -> Mapping[int, Sequence[NodeCell]]:
+        """How the nodes of each of these runs stand, without items. So many in all: runs that do not fit any more are left out,
+        and of the first the rest of its nodes."""
+
+    async def run_standing(self, run_id: int) -> RunStanding:
+        """How its nodes stand, with their items counted, and without what they made. NotFound."""
+
+    async def node_items(
+        self, run_id: int, node_id: str, wanted: Collection[HowFar] | None, page: PageRequest
+    ) -> Page[NodeBrief]:
+        """The items of a node in their order; only those that stand so. NotFound."""
 
     async def node_run(self, run_id: int, node_id: str) -> NodeRun:
         """One node, or one item. NotFound."""
@@ -377,6 +444,9 @@ class Workflows(Protocol):
     async def logs(self, execution_id: int, after: tuple[int, int], limit: int) -> Sequence[LogLine]:
         """What its attempts wrote after that (epoch, seq), in order."""
 
+    async def logs_before(self, execution_id: int, before: tuple[int, int], limit: int) -> Sequence[LogLine]:
+        """What its attempts wrote before that (epoch, seq), the last first."""
+
 
 class Plans(Protocol):
     """Plans, the tasks of their tenants, and what is shown of them outside. A task's run is a workflow run like others; what
@@ -409,6 +479,9 @@ class Plans(Protocol):
     async def plan_waves(self, plan: Plan) -> Sequence[WaveTally]:
         """How the tasks of each wave stand."""
 
+    async def plan_counts(self, plan_ids: Sequence[int]) -> Mapping[int, WaveTally]:
+        """How the tasks of each of these plans stand, over all of its waves; without who was asked for."""
+
     async def plan_events(self, plan_id: int, after_id: int, limit: int) -> Sequence[Event]:
         """What happened to a plan, in order."""
 
@@ -417,6 +490,9 @@ class Plans(Protocol):
 
     async def task_of(self, tenant_id: str, plan_key: str | None = None) -> TenantTask:
         """The tenant's task, or the last that it had; or its task in one plan. NotFound."""
+
+    async def task_by_key(self, key: str) -> TenantTask:
+        """Without its checkpoint. NotFound."""
 
     async def tasks_of(self, tenant_ids: Sequence[str]) -> Mapping[str, TenantTask]:
         """The same for many; a tenant that never had one is left out."""
@@ -533,6 +609,15 @@ class Cluster(Protocol):
     def shared(self) -> bool:
         """Whether other instances may be on the same database."""
 
+    @property
+    def changes(self) -> int | None:
+        """Another number after each transaction that may have changed anything, leases aside: as long as it stays the same, so do
+        all answers. It changes before whoever wrote hears of it. None: others may write too, and nobody can tell."""
+
+    @property
+    def commits(self) -> int:
+        """Another number after each transaction of this store's own that may have changed anything, leases aside."""
+
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         """A free or expired lock, with a token greater than any before; an owner that still holds it gets it renewed with the
         same token. None: somebody else has it."""
@@ -550,11 +635,24 @@ class Cluster(Protocol):
 class Journal(Protocol):
     """What happened, and who asked for it."""
 
-    async def events(self, after_id: int, limit: int) -> Sequence[Event]:
-        """Events with a greater id, in order. Where several instances write, one may appear after another with a greater id:
-        who must not miss any asks again from a little further back."""
+    async def events(self, after_id: int, limit: int, subject: str | None = None) -> Sequence[Event]:
+        """Events with a greater id, or those of them about one subject, in order. Where several instances write, one may
+        appear after another with a greater id: who must not miss any asks again from a little further back."""
 
-    async def audit_entries(self, page: PageRequest) -> Page[AuditEntry]:
+    async def events_by_ids(self, ids: Sequence[int]) -> Sequence[Event]:
+        """Those of these events that there are, in order."""
+
+    async def newest_event_id(self) -> int:
+        """0 if nothing has happened yet."""
+
+    async def origins(self, subjects: Sequence[str]) -> Mapping[str, Origin]:
+        """Whose these subjects of events are; one that is gone, or neither a run's nor a target's, is left out. One question for
+        each kind, however many there are."""
+
+    async def names_of(self, kind: TargetKind, keys: Collection[str]) -> Mapping[str, str]:
+        """How those of these that there are are called, by their keys."""
+
+    async def audit_entries(self, page: PageRequest, filters: AuditFilter = EVERYTHING) -> Page[AuditEntry]:
         """Newest first."""
 
     async def purge(self, request: PurgeRequest) -> Purged:
@@ -562,7 +660,26 @@ class Journal(Protocol):
         ledger, events, instances that are gone. Never anything that has not ended."""
 
 
-class Store(Definitions, Ledger, Queue, Workflows, Plans, Cluster, Journal, Protocol):
+class Overview(Protocol):
+    """How all of it stands, and what went wrong. What it costs depends on what is under way, not on history."""
+
+    async def queue_figures(self, now: datetime) -> Sequence[QueueFigures]:
+        """Of each queue, how many executions are ready and how many run, by name; a queue that has neither is left out."""
+
+    async def run_history(self, since: datetime, step: timedelta) -> RunHistory:
+        """The runs that ended since then, of jobs and of workflows, counted by steps. Nodes, and runs that work for a node, are
+        not among them; nor what was cancelled, stopped or skipped."""
+
+    async def failures(self, most: int) -> Failures:
+        """What has failed since somebody acknowledged it last, by target: runs of jobs, of workflows and of plans, but not
+        those that work for a node, whose run tells it. Nothing of what was deleted."""
+
+    async def acknowledge(self, given: Acknowledgement) -> datetime:
+        """Failures that ended until then are not among the `failures` any more. Until when that holds by now: a later
+        acknowledgement is never taken back by an earlier one."""
+
+
+class Store(Definitions, Ledger, Queue, Workflows, Plans, Cluster, Journal, Overview, Protocol):
     """All of it, and the store itself."""
 
     async def ping(self) -> StoreHealth:

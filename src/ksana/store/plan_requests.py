@@ -37,6 +37,8 @@ class TaskFilter:
     plan_id: int
     statuses: frozenset[TaskStatus] = frozenset()
     wave: int | None = None
+    keyword: str | None = None
+    """Part of the tenant's id."""
 
 
 # Orders to a plan -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What the store's verbs take and give back, where it is more than a value or two."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
@@ -11,8 +11,9 @@ from ksana.domain.execution import Claim, Execution, Trigger
 from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Schedule
 from ksana.domain.outcome import NO_EVIDENCE, Evidence
-from ksana.domain.schedule import ScheduleSpec, SkippedRange
-from ksana.domain.states import ExecutionStatus, RunStatus
+from ksana.domain.schedule import ScheduleKind, ScheduleSpec, SkippedRange
+from ksana.domain.states import ExecutionStatus, RunStatus, ScheduleStatus
+from ksana.domain.values import immutable
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ MAX_PAGED_ROWS = 10_000
 """How far a page number can reach, and how far a total is counted: past it, narrow the question or go on by cursor."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoreOptions:
     """How a store is opened."""
 
@@ -38,14 +39,14 @@ class StoreOptions:
     """How many commands one transaction takes at the most."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoreHealth:
     reachable: bool
     latency_seconds: float
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Diagnosis:
     """One line of `ksana doctor`."""
 
@@ -55,7 +56,7 @@ class Diagnosis:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PageRequest:
     """Page `page` (from 1) of `size` rows; or the rows that follow the one with `before_id`, however many there are."""
 
@@ -76,7 +77,7 @@ class PageRequest:
         return (self.page - 1) * self.size
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Page(Generic[T]):
     items: Sequence[T]
     total: int | None
@@ -85,7 +86,7 @@ class Page(Generic[T]):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Basis:
     """What a change of a schedule was worked out from: the moment from which on it holds, and the cursor that was there. If
     the schedule has fired since, the change must be worked out anew, or instants would fall between the two."""
@@ -94,7 +95,7 @@ class Basis:
     next_planned_for: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewSchedule:
     key: str
     spec: ScheduleSpec
@@ -108,7 +109,7 @@ class NewSchedule:
     """From when on it holds: its first instant is later. The time of the transaction unless it is given."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewJob:
     key: str
     spec: JobSpec
@@ -116,7 +117,7 @@ class NewJob:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScheduleChange:
     """The whole new definition with the cursor that follows from it; `passed` are instants that went by without a row: of the
     old one because it was paused or overdue, of the new one because they were over already."""
@@ -132,7 +133,7 @@ class ScheduleChange:
     basis: Basis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resumption:
     """A paused or parked schedule goes on at this cursor; `passed` are the instants that went by meanwhile."""
 
@@ -144,7 +145,7 @@ class Resumption:
     basis: Basis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pausing:
     schedule_id: int
 
@@ -152,7 +153,7 @@ class Pausing:
 ScheduleStep = NewSchedule | ScheduleChange | Pausing | Resumption
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JobChange:
     """The whole new spec of a job, and what follows for its schedules, in this order and in the same transaction."""
 
@@ -163,7 +164,7 @@ class JobChange:
     steps: tuple[ScheduleStep, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unreadable:
     """A schedule whose stored definition can no longer be read (say, its zone is gone): to be parked."""
 
@@ -172,13 +173,13 @@ class Unreadable:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DueSchedules:
     schedules: Sequence[Schedule]
     unreadable: Sequence[Unreadable] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewExecution:
     """A run asked for by a person or a program."""
 
@@ -188,17 +189,19 @@ class NewExecution:
     input: Mapping[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None
     trace_id: str | None = None
+    retry_of: int | None = None
+    """The execution of which this is another try; told with the event."""
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Enqueued:
     execution: Execution
     created: bool
     """False: the idempotency key was known, and this is the execution that it made."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ClaimRequest:
     instance_id: str
     capacity: int
@@ -214,7 +217,7 @@ class ClaimRequest:
     """Whether to look far for something that fits when what comes first does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ending:
     """How an attempt ended: what is written about it, whatever state it leads to."""
 
@@ -225,7 +228,7 @@ class Ending:
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewCallback:
     """The right to report the result of one attempt, kept as the SHA-256 of its token."""
 
@@ -234,7 +237,7 @@ class NewCallback:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallbackReport:
     """What the target reported. Found by `token_hash`, or by `execution_id` and `job_id` (document 003's second way)."""
 
@@ -257,7 +260,7 @@ class CallbackReport:
             raise ValueError("retry_at belongs to RETRYING, and to nothing else")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallbackAnswer:
     """The execution after the report, and whether the report moved it (RECEIVED) or came too late (IGNORED)."""
 
@@ -265,7 +268,7 @@ class CallbackAnswer:
     accepted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReceivedCallback:
     """A report as it came in: RECEIVED if it moved its execution, IGNORED if it came too late."""
 
@@ -277,7 +280,7 @@ class ReceivedCallback:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Figures:
     """How much there is of what changes by itself."""
 
@@ -289,7 +292,7 @@ class Figures:
     """Likewise, of workflow runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditedSchedule:
     """A schedule, also one that was deleted, as an audit needs it."""
 
@@ -299,7 +302,7 @@ class AuditedSchedule:
     """Each definition that it had, and since when, as far back as events are kept; never empty."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PurgeRequest:
     """What may go: whatever ended, or was recorded, before `before`; of each job's runs also all but the newest `keep`."""
 
@@ -307,12 +310,12 @@ class PurgeRequest:
     keep: int
     limit: int = 500
     """How many rows of a kind one call removes."""
-    after_job: int = 0
-    """Jobs and schedules are looked at in portions: those that follow these ids."""
-    after_schedule: int = 0
+    after_job: int | None = 0
+    """Jobs and schedules are looked at in portions: those that follow these ids. None: they have all been."""
+    after_schedule: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Purged:
     """What one call removed, and where the next one goes on; `done` when every job and schedule has been looked at and
     nothing was left over."""
@@ -321,12 +324,12 @@ class Purged:
     instants: int = 0
     events: int = 0
     instances: int = 0
-    after_job: int = 0
-    after_schedule: int = 0
+    after_job: int | None = 0
+    after_schedule: int | None = 0
     done: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExecutionFilter:
     job_id: int | None = None
     statuses: frozenset[ExecutionStatus] = frozenset()
@@ -335,6 +338,8 @@ class ExecutionFilter:
     planned_to: datetime | None = None
     nodes: bool = True
     """Whether nodes of workflow runs are among them."""
+    documents: bool = True
+    """Whether what they were given and what they made (`input`, `output`) is read, too: it may be large."""
 
     def __post_init__(self) -> None:
         if self.spans_time and self.job_id is None:
@@ -345,7 +350,7 @@ class ExecutionFilter:
         return self.planned_from is not None or self.planned_to is not None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JobFilter:
     keyword: str | None = None
     """Part of the name."""
@@ -355,7 +360,18 @@ class JobFilter:
     contract: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
+class ScheduleFilter:
+    keyword: str | None = None
+    """Part of the name of its job or workflow."""
+    status: ScheduleStatus | None = None
+    kind: ScheduleKind | None = None
+
+
+EVERY_SCHEDULE = ScheduleFilter()
+
+
+@immutable
 class NewInstance:
     id: str
     name: str
@@ -367,7 +383,7 @@ class NewInstance:
     address: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Recovered:
     """What `recover` did."""
 
@@ -377,7 +393,7 @@ class Recovered:
     """Those that must not run twice, and those that were lost too often."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditEntry:
     id: int
     at: datetime

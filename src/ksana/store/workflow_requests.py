@@ -1,18 +1,19 @@
 """What the store's verbs about workflows take and give back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
 from ksana.domain.events import SYSTEM, Actor
 from ksana.domain.execution import Claim, Trigger
-from ksana.domain.states import ExecutionStatus, RunStatus
+from ksana.domain.states import RunStatus
+from ksana.domain.values import immutable
 from ksana.domain.workflow import Snapshot, WorkflowSpec
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class References:
     """What a definition names: ids of jobs and of other workflows."""
 
@@ -20,7 +21,7 @@ class References:
     workflows: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewWorkflow:
     key: str
     spec: WorkflowSpec
@@ -29,7 +30,7 @@ class NewWorkflow:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowChange:
     """The whole new definition; `enabled` of None leaves that as it is."""
 
@@ -43,14 +44,14 @@ class WorkflowChange:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowFilter:
     keyword: str | None = None
     """Part of the name."""
     enabled: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewRun:
     """A run of a workflow with everything it starts with. `key` is the client's own id for it, or a new one."""
 
@@ -75,14 +76,14 @@ class NewRun:
         return self.at + min(limits) if limits else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StartedRun:
     run: WorkflowRun
     created: bool
     """False: the id or the idempotency key was known, and this is the run that it made."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EndedRun:
     """A workflow run that has just ended, and after how long."""
 
@@ -92,14 +93,14 @@ class EndedRun:
     """Whether it was a tenant's task."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunFilter:
     workflow_key: str | None = None
     """Of the workflow with this id, also if that was deleted."""
     statuses: frozenset[RunStatus] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stop:
     """Nothing new starts; with `force`, what runs is broken off as well."""
 
@@ -109,14 +110,14 @@ class Stop:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Close:
     run_id: int
     at: datetime
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reopen:
     """What is not done is done again: these nodes; None: all that failed, and with `stopped` all that were stopped too."""
 
@@ -127,7 +128,7 @@ class Reopen:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Complete:
     """A person says that a node is done, and what came out of it."""
 
@@ -139,7 +140,7 @@ class Complete:
     actor: Actor = SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SkipNode:
     """A person says that a node is to be left out."""
 
@@ -152,7 +153,7 @@ class SkipNode:
 Order = Stop | Close | Reopen | Complete | SkipNode
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ordered:
     """The run after an order, and the executions whose work is to be broken off now."""
 
@@ -162,15 +163,7 @@ class Ordered:
     """How many nodes are done again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A node of a run, as others see it who need what it made."""
-
-    status: ExecutionStatus
-    artifact: Any
-
-
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogChunk:
     claim: Claim
     seq: int
@@ -179,7 +172,7 @@ class LogChunk:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogLine:
     """A chunk of what an attempt wrote. (`epoch`, `seq`) tells where it stands."""
 
@@ -190,7 +183,7 @@ class LogLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunNodes:
     """A run with what it started with and where its nodes stand; items after the node that they belong to."""
 

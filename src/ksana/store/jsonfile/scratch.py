@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from ksana.domain.errors import StoreError, StoreUnavailable
 from ksana.domain.states import TERMINAL
 from ksana.store.jsonfile.paths import scratch_folder
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql import schema
+from ksana.store.sql import fresh
 from ksana.store.sql.dialects.sqlite import SqliteDialect
 from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import FileLock
@@ -103,12 +101,5 @@ def make(path: Path, dialect: ScratchDialect, options: StoreOptions) -> str:
 
 @lru_cache
 def _script() -> str:
-    """All tables, as text: to compile them anew would be half of what it takes to open a file."""
-    compiler = sqlite.dialect()
-    tables = schema.metadata.sorted_tables
-    made: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
-    made += [
-        CreateIndex(index) for table in tables for index in sorted(table.indexes, key=lambda index: str(index.name))
-    ]
-    statements = [str(element.compile(dialect=compiler)) for element in made]
-    return ";\n".join(["BEGIN", *statements, _CHANGES, *_TRIGGERS, "COMMIT"])
+    """All tables, and what notes changes to them."""
+    return ";\n".join(["BEGIN", *fresh.tables(), _CHANGES, *_TRIGGERS, "COMMIT"])

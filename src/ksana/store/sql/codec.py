@@ -188,11 +188,40 @@ def occurrence(row: Row[Any]) -> Occurrence:
 # Executions -------------------------------------------------------------------------------------------------------
 
 
+_STATUSES = {status.value: status for status in ExecutionStatus}
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+
+
+def running(row: Row[Any], owner: str, now: datetime) -> Execution:
+    """An execution as it is once `owner` has claimed it, from its row as it was before."""
+    return Execution(
+        id=row.id,
+        status=ExecutionStatus.RUNNING,
+        trigger=_TRIGGERS[row.triggered_by],
+        created_at=from_micros(row.created_at),
+        updated_at=now,
+        job_id=row.job_id,
+        schedule_id=row.schedule_id,
+        planned_for=instant(row.planned_for),
+        attempt=row.attempt + 1,
+        epoch=row.epoch + 1,
+        owner=owner,
+        started_at=now if row.started_at is None else from_micros(row.started_at),
+        input=from_json(row.input) or {},
+        output=from_json(row.output),
+        error=row.error,
+        trace_id=row.trace_id,
+        workflow_run_id=row.workflow_run_id,
+        node_id=row.node_id,
+        losses=row.losses,
+    )
+
+
 def execution(row: Row[Any]) -> Execution:
     return Execution(
         id=row.id,
-        status=ExecutionStatus(row.status),
-        trigger=Trigger(row.triggered_by),
+        status=_STATUSES[row.status],
+        trigger=_TRIGGERS[row.triggered_by],
         created_at=from_micros(row.created_at),
         updated_at=from_micros(row.updated_at),
         job_id=row.job_id,
@@ -270,10 +299,17 @@ def lease(row: Row[Any]) -> Lease:
     return Lease(name=row.name, owner=row.owner, token=row.token, expires_at=from_micros(row.expires_at))
 
 
+def _event_type(text: str) -> EventType | str:
+    try:
+        return EventType(text)
+    except ValueError:  # a newer instance on the same database knows more
+        return text
+
+
 def event(row: Row[Any]) -> Event:
     return Event(
         id=row.id,
-        type=EventType(row.type),
+        type=_event_type(row.type),
         at=from_micros(row.at),
         subject=row.subject,
         data=from_json(row.data) or {},

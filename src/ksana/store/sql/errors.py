@@ -2,6 +2,7 @@
 
 from enum import Enum
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -74,6 +75,20 @@ def diagnose(error: BaseException) -> Trouble:
         # It never got as far as a session: unreachable, unless the server said that it does not want us.
         return Trouble.OTHER if _is_refusal(str(cause)) else Trouble.DISCONNECTED
     return Trouble.OTHER
+
+
+def as_sqlalchemy_has_it(error: Exception, connection: Connection, sql: str) -> Exception:
+    """A driver's error as it would have come through SQLAlchemy; a connection that is lost is known to be."""
+    driver = connection.dialect
+    if driver.dbapi is None or not isinstance(error, driver.dbapi.Error):
+        return error
+    lost = not connection.invalidated and driver.is_disconnect(error, connection.connection, None)
+    made = DBAPIError.instance(
+        sql, None, error, driver.dbapi.Error, hide_parameters=True, connection_invalidated=lost, dialect=driver
+    )
+    if lost:
+        connection.invalidate(error)
+    return made
 
 
 def _is_refusal(message: str) -> bool:

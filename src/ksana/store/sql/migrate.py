@@ -1,4 +1,5 @@
-"""Brings a database's tables to the revision that this program needs. Alembic is loaded only when there is something to do."""
+"""Brings a database's tables to the revision that this program needs. Alembic is loaded only when there is something to carry
+over: a new SQLite file gets its tables as they are declared (`fresh.py`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +18,12 @@ from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import hold_file
 from ksana.store.sql.migrations.turns import take_lock
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in migrations/versions (a test compares)."""
 SERVES_FROM = "0003"
 """The oldest program, by its newest revision, that can go on working on this schema while instances are upgraded one by one."""
 _SERVES = "schema_serves_from"
+_NOTE = f"INSERT INTO marks (name, at) VALUES ('{_SERVES}', {int(SERVES_FROM)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def upgrade(url: str, options: StoreOptions) -> tuple[str | None, str]:
             found = _status(connection)
             _refuse_newer(found)  # another may have migrated meanwhile, to a schema that does not serve us
             if not found.usable:
-                _run(connection)
+                _make(connection)
     finally:
         if file_lock is not None:
             file_lock.release()
@@ -82,6 +84,15 @@ def _refuse_newer(found: SchemaStatus) -> None:
         )
 
 
+def _make(connection: Connection) -> None:
+    from ksana.store.sql import fresh  # noqa: PLC0415 - once in the life of a database
+
+    if fresh.is_untouched(connection):
+        fresh.create(connection, HEAD, _NOTE)
+    else:
+        _run(connection)
+
+
 def _run(connection: Connection) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
@@ -91,9 +102,7 @@ def _run(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     command.upgrade(config, "head")
     connection.execute(text("DELETE FROM marks WHERE name = :name"), {"name": _SERVES})
-    connection.execute(
-        text("INSERT INTO marks (name, at) VALUES (:name, :at)"), {"name": _SERVES, "at": int(SERVES_FROM)}
-    )
+    connection.execute(text(_NOTE))
     connection.commit()
 
 

@@ -1,21 +1,15 @@
 """The questions. Each is bounded: by an index and a limit, or by a page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Row,
-    Select,
-    Subquery,
-    Table,
-    UnaryExpression,
     func,
-    literal_column,
     or_,
     select,
-    union_all,
 )
 
 from ksana.domain.clock import from_micros, to_micros
@@ -26,21 +20,22 @@ from ksana.domain.instance import Instance
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.states import ACTIVE, RUN_ACTIVE, ExecutionStatus, RunStatus
+from ksana.store.console_requests import AuditFilter
 from ksana.store.requests import (
-    MAX_PAGED_ROWS,
     AuditedSchedule,
     AuditEntry,
     DueSchedules,
-    ExecutionFilter,
     Figures,
     JobFilter,
     Page,
     PageRequest,
     ReceivedCallback,
+    ScheduleFilter,
     Unreadable,
 )
 from ksana.store.sql import codec, schema
-from ksana.store.sql.rows import Statement, columns
+from ksana.store.sql.paging import Listing, containing, page_of
+from ksana.store.sql.rows import Statement, columns, id_rows
 from ksana.store.sql.tx import Tx
 
 T = TypeVar("T")
@@ -48,6 +43,7 @@ Order = tuple[ColumnElement[Any], ...]
 MOST = 1_000
 """What a list without pages gives at the most."""
 
+FEW = 100
 _jobs, _schedules, _executions = schema.jobs.c, schema.schedules.c, schema.executions.c
 _STILL_MINE = Statement(
     "SELECT t.id, r.epoch AS claimed_epoch FROM {rows} {join} executions t ON t.id = r.id"
@@ -56,7 +52,18 @@ _STILL_MINE = Statement(
 )
 
 
+_JOB = Statement("SELECT t.* FROM jobs t WHERE t.id = :id AND t.deleted_at IS NULL")
+_JOB_BY_KEY = Statement("SELECT t.* FROM jobs t WHERE t.public_id = :key AND t.deleted_at IS NULL")
+_SCHEDULE = Statement("SELECT t.* FROM schedules t WHERE t.id = :id AND t.deleted_at IS NULL")
+_SCHEDULE_BY_KEY = Statement("SELECT t.* FROM schedules t WHERE t.public_id = :key AND t.deleted_at IS NULL")
+_EXECUTION = Statement("SELECT t.* FROM executions t WHERE t.id = :id")
+_ATTEMPTS = Statement("SELECT t.* FROM attempts t WHERE t.execution_id = :id ORDER BY t.epoch LIMIT :most")
+_CALLBACKS = Statement("SELECT t.* FROM callbacks t WHERE t.execution_id = :id ORDER BY t.id LIMIT :most")
 _IDS = columns(id="int")
+_JOBS_BY_IDS = Statement(
+    "SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id WHERE t.deleted_at IS NULL",
+    _IDS,
+)
 _SCHEDULES_OF = Statement(
     "SELECT t.* FROM {rows} {join} schedules t ON t.job_id = r.id WHERE t.deleted_at IS NULL ORDER BY t.id", _IDS
 )
@@ -65,6 +72,11 @@ _LAST_ENDED = Statement(
     "SELECT t.* FROM {rows} {join} executions t ON t.id = (SELECT e.id FROM executions e WHERE e.job_id = r.id"
     " AND e.ended_at IS NOT NULL ORDER BY e.planned_for DESC, e.id DESC LIMIT 1)",
     _IDS,
+)
+_LAST_ALONE = Statement(
+    "SELECT t.* FROM (SELECT e.* FROM executions e WHERE e.job_id = :job_id AND e.ended_at IS NOT NULL"
+    " ORDER BY e.planned_for DESC, e.id DESC LIMIT :few) t WHERE t.workflow_run_id IS NULL"
+    " ORDER BY t.planned_for DESC, t.id DESC LIMIT 1"
 )
 _LAST_OCCURRENCES = Statement(
     "SELECT t.* FROM {rows} {join} occurrences t ON t.schedule_id = r.id AND t.planned_for ="
@@ -79,78 +91,87 @@ _DEFINITIONS = Statement(
 _HOLDINGS = Statement(
     "SELECT t.owner, count(*) AS number FROM executions t {by_owner} WHERE t.owner IS NOT NULL GROUP BY t.owner"
 )
+_DUE = Statement(
+    "SELECT t.* FROM schedules t WHERE t.next_fire_at <= :until ORDER BY t.next_fire_at, t.id LIMIT :limit"
+)
 _NEXT_READY = Statement(
     "SELECT min(t.ready_at) FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at > 0"
 )
 
 
-def _id_rows(ids: Sequence[int]) -> list[tuple[int]]:
-    return [(each,) for each in sorted(set(ids))]
-
-
 def job(tx: Tx, job_id: int) -> Job:
-    return _one_job(tx, _jobs.id == job_id, job_id)
+    return codec.job(_one(tx.query(_JOB, id=job_id), "job", job_id))
 
 
 def job_by_key(tx: Tx, key: str) -> Job:
-    return _one_job(tx, _jobs.public_id == key, key)
+    return codec.job(_one(tx.query(_JOB_BY_KEY, key=key), "job", key))
 
 
-def _one_job(tx: Tx, condition: ColumnElement[bool], key: object) -> Job:
-    found = tx.core(select(schema.jobs).where(condition, _jobs.deleted_at.is_(None)))
+def _one(found: Sequence[Row[Any]], kind: str, key: object) -> Row[Any]:
     if not found:
-        raise NotFound("job", key)
-    return codec.job(found[0])
+        raise NotFound(kind, key)
+    return found[0]
+
+
+def jobs_by_ids(tx: Tx, job_ids: Sequence[int]) -> dict[int, Job]:
+    return {row.id: codec.job(row) for row in tx.query(_JOBS_BY_IDS, id_rows(job_ids))}
 
 
 def jobs(tx: Tx, filters: JobFilter, page: PageRequest) -> Page[Job]:
-    conditions: list[ColumnElement[bool]] = [_jobs.deleted_at.is_(None)]
-    if filters.keyword:
-        conditions.append(_jobs.name.contains(filters.keyword, autoescape=True))
-    for column, value in (
-        (_jobs.name, filters.name),
-        (_jobs.enabled, filters.enabled),
-        (_jobs.type, filters.type),
-        (_jobs.contract, filters.contract),
-    ):
-        if value is not None:
-            conditions.append(column == value)
-    conditions += [] if page.before_id is None else [_jobs.id > page.before_id]
-    return page_of(tx, schema.jobs, [conditions], (_jobs.id,), page, codec.job)
+    asked: dict[str, tuple[str, Any]] = {
+        "keyword": ("t.name LIKE :keyword ESCAPE '/'", containing(filters.keyword) if filters.keyword else None),
+        "name": ("t.name = :name", filters.name),
+        "enabled": ("t.enabled = :enabled", filters.enabled),
+        "type": ("t.type = :type", filters.type),
+        "contract": ("t.contract = :contract", filters.contract),
+        "after": ("t.id > :after", page.before_id),
+    }
+    return _matching(tx, "jobs", asked, page, codec.job)
 
 
 def schedule(tx: Tx, schedule_id: int) -> Schedule:
-    found = tx.core(
-        select(schema.schedules).where(_schedules.id == schedule_id, _schedules.deleted_at.is_(None)),
-    )
-    if not found:
-        raise NotFound("schedule", schedule_id)
-    return codec.schedule(found[0])
+    return codec.schedule(_one(tx.query(_SCHEDULE, id=schedule_id), "schedule", schedule_id))
 
 
 def schedule_by_key(tx: Tx, key: str) -> Schedule:
-    found = tx.core(select(schema.schedules).where(_schedules.public_id == key, _schedules.deleted_at.is_(None)))
-    if not found:
-        raise NotFound("schedule", key)
-    return codec.schedule(found[0])
+    return codec.schedule(_one(tx.query(_SCHEDULE_BY_KEY, key=key), "schedule", key))
 
 
 def schedules_of(tx: Tx, job_ids: Sequence[int]) -> dict[int, list[Schedule]]:
     found: dict[int, list[Schedule]] = {}
-    for row in tx.query(_SCHEDULES_OF, _id_rows(job_ids)):
+    for row in tx.query(_SCHEDULES_OF, id_rows(job_ids)):
         found.setdefault(row.job_id, []).append(codec.schedule(row))
     return found
 
 
-def schedules(tx: Tx, page: PageRequest) -> Page[Schedule]:
-    conditions: list[ColumnElement[bool]] = [_schedules.deleted_at.is_(None)]
-    conditions += [] if page.before_id is None else [_schedules.id > page.before_id]
-    return page_of(tx, schema.schedules, [conditions], (_schedules.id,), page, codec.schedule)
+_OF_NAMED = (
+    "(t.job_id IN (SELECT j.id FROM jobs j WHERE j.name LIKE :keyword ESCAPE '/')"
+    " OR t.workflow_id IN (SELECT w.id FROM workflows w WHERE w.name LIKE :keyword ESCAPE '/'))"
+)
+
+
+def schedules(tx: Tx, page: PageRequest, filters: ScheduleFilter) -> Page[Schedule]:
+    asked: dict[str, tuple[str, Any]] = {
+        "keyword": (_OF_NAMED, containing(filters.keyword) if filters.keyword else None),
+        "status": ("t.status = :status", filters.status and filters.status.value),
+        "kind": ("t.kind = :kind", filters.kind and filters.kind.value),
+        "after": ("t.id > :after", page.before_id),
+    }
+    return _matching(tx, "schedules", asked, page, codec.schedule)
+
+
+def _matching(
+    tx: Tx, table: str, asked: Mapping[str, tuple[str, Any]], page: PageRequest, read: Callable[[Row[Any]], T]
+) -> Page[T]:
+    """What is not deleted and fulfils each condition whose value is given, by id."""
+    given = {name: each for name, each in asked.items() if each[1] is not None}
+    conditions = ("t.deleted_at IS NULL", *(condition for condition, _ in given.values()))
+    values = {name: value for name, (_, value) in given.items()}
+    return page_of(tx, Listing(table, ("id",), conditions), page, read, values)
 
 
 def due_schedules(tx: Tx, until: datetime, limit: int) -> DueSchedules:
-    due = select(schema.schedules).where(_schedules.next_fire_at <= to_micros(until))
-    rows = tx.core(due.order_by(_schedules.next_fire_at, _schedules.id).limit(limit))
+    rows = tx.query(_DUE, until=to_micros(until), limit=limit)
     readable: list[Schedule] = []
     unreadable: list[Unreadable] = []
     for row in rows:
@@ -167,7 +188,9 @@ def next_fire_at(tx: Tx) -> datetime | None:
     return None if earliest is None else from_micros(earliest)
 
 
-def occurrences(tx: Tx, schedule_id: int, since: datetime, until: datetime, limit: int) -> list[Occurrence]:
+def occurrences(
+    tx: Tx, schedule_id: int, since: datetime, until: datetime, limit: int, *, newest: bool
+) -> list[Occurrence]:
     ledger = schema.occurrences.c
     wanted = select(schema.occurrences).where(
         ledger.schedule_id == schedule_id,
@@ -178,16 +201,28 @@ def occurrences(tx: Tx, schedule_id: int, since: datetime, until: datetime, limi
     before = select(schema.occurrences).where(ledger.schedule_id == schedule_id, ledger.planned_for < to_micros(since))
     last = tx.core(before.order_by(ledger.planned_for.desc()).limit(1))
     reaching = [row for row in last if (row.last_planned_for or 0) >= to_micros(since)]
-    rows = [*reaching, *tx.core(wanted.order_by(ledger.planned_for).limit(limit))]
+    order = ledger.planned_for.desc() if newest else ledger.planned_for
+    within = tx.core(wanted.order_by(order).limit(limit))
+    rows = [*within, *reaching] if newest else [*reaching, *within]
     return [codec.occurrence(row) for row in rows[:limit]]
 
 
 def last_occurrences(tx: Tx, schedule_ids: Sequence[int]) -> dict[int, Occurrence]:
-    return {row.schedule_id: codec.occurrence(row) for row in tx.query(_LAST_OCCURRENCES, _id_rows(schedule_ids))}
+    return {row.schedule_id: codec.occurrence(row) for row in tx.query(_LAST_OCCURRENCES, id_rows(schedule_ids))}
 
 
-def last_ended(tx: Tx, job_ids: Sequence[int]) -> dict[int, Execution]:
-    return {row.job_id: codec.execution(row) for row in tx.query(_LAST_ENDED, _id_rows(job_ids))}
+def last_ended(tx: Tx, job_ids: Sequence[int], *, nodes: bool = True) -> dict[int, Execution]:
+    found = {row.job_id: codec.execution(row) for row in tx.query(_LAST_ENDED, id_rows(job_ids))}
+    if nodes:
+        return found
+    ran = {job_id: run if run.workflow_run_id is None else _last_alone(tx, job_id) for job_id, run in found.items()}
+    return {job_id: run for job_id, run in ran.items() if run is not None}
+
+
+def _last_alone(tx: Tx, job_id: int) -> Execution | None:
+    """The last that was no node, if it is among the last few: no index has them apart."""
+    rows = tx.query(_LAST_ALONE, job_id=job_id, few=FEW)
+    return codec.execution(rows[0]) if rows else None
 
 
 def next_ready_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
@@ -215,57 +250,15 @@ def _audited(row: Row[Any], told: list[Row[Any]]) -> AuditedSchedule:
 
 
 def execution(tx: Tx, execution_id: int) -> Execution:
-    found = tx.core(select(schema.executions).where(_executions.id == execution_id))
-    if not found:
-        raise NotFound("run", execution_id)
-    return codec.execution(found[0])
-
-
-def executions(tx: Tx, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
-    conditions: list[ColumnElement[bool]] = []
-    if filters.planned_from is not None:
-        conditions.append(_executions.planned_for >= to_micros(filters.planned_from))
-    if filters.planned_to is not None:
-        conditions.append(_executions.planned_for < to_micros(filters.planned_to))
-    if not filters.nodes:
-        # Both, so that an index has them in order.
-        conditions += [_executions.workflow_run_id.is_(None), _executions.node_id.is_(None)]
-    if filters.job_id is None:
-        conditions += _older_by_id(_executions.id, page)
-        order: Order = (_executions.id.desc(),)
-    else:
-        conditions += [_executions.job_id == filters.job_id, *_older_by_plan(tx, page)]
-        order = (_executions.planned_for.desc(), _executions.id.desc())
-    # One branch a state: each is a piece of an index, in order, where a list of states would be sorted or filtered.
-    branches = [[*conditions, _executions.status == status] for status in sorted(filters.statuses)] or [conditions]
-    return page_of(tx, schema.executions, branches, order, page, codec.execution)
-
-
-def _older_by_id(column: ColumnElement[int], page: PageRequest) -> list[ColumnElement[bool]]:
-    return [] if page.before_id is None else [column < page.before_id]
-
-
-def _older_by_plan(tx: Tx, page: PageRequest) -> list[ColumnElement[bool]]:
-    if page.before_id is None:
-        return []
-    planned = _executions.planned_for
-    found = tx.core(select(planned).where(_executions.id == page.before_id))
-    if not found or found[0].planned_for is None:
-        return [_executions.id < page.before_id]
-    pivot = found[0].planned_for
-    return [planned <= pivot, or_(planned < pivot, _executions.id < page.before_id)]
+    return codec.execution(_one(tx.query(_EXECUTION, id=execution_id), "run", execution_id))
 
 
 def attempts(tx: Tx, execution_id: int) -> list[Attempt]:
-    tries = schema.attempts.c
-    wanted = select(schema.attempts).where(tries.execution_id == execution_id).order_by(tries.epoch).limit(MOST)
-    return [codec.attempt(row) for row in tx.core(wanted)]
+    return [codec.attempt(row) for row in tx.query(_ATTEMPTS, id=execution_id, most=MOST)]
 
 
 def callbacks(tx: Tx, execution_id: int) -> list[ReceivedCallback]:
-    came = schema.callbacks.c
-    wanted = select(schema.callbacks).where(came.execution_id == execution_id).order_by(came.id).limit(MOST)
-    return [codec.received_callback(row) for row in tx.core(wanted)]
+    return [codec.received_callback(row) for row in tx.query(_CALLBACKS, id=execution_id, most=MOST)]
 
 
 def still_mine(tx: Tx, claims: Sequence[Claim]) -> frozenset[Claim]:
@@ -337,49 +330,19 @@ def holdings(tx: Tx) -> dict[str, int]:
     return {row.owner: row.number for row in tx.query(_HOLDINGS)}
 
 
-def events(tx: Tx, after_id: int, limit: int) -> list[Event]:
-    later = select(schema.events).where(schema.events.c.id > after_id).order_by(schema.events.c.id).limit(limit)
-    return [codec.event(row) for row in tx.core(later)]
+def events(tx: Tx, after_id: int, limit: int, subject: str | None = None) -> list[Event]:
+    later = select(schema.events).where(schema.events.c.id > after_id)
+    wanted = later if subject is None else later.where(schema.events.c.subject == subject)
+    return [codec.event(row) for row in tx.core(wanted.order_by(schema.events.c.id).limit(limit))]
 
 
-def audit_entries(tx: Tx, page: PageRequest) -> Page[AuditEntry]:
-    entries = schema.audit_entries.c
-    return page_of(
-        tx, schema.audit_entries, [_older_by_id(entries.id, page)], (entries.id.desc(),), page, codec.audit_entry
-    )
-
-
-def page_of(
-    tx: Tx,
-    table: Table,
-    branches: Sequence[Sequence[ColumnElement[bool]]],
-    order: Sequence[ColumnElement[Any]],
-    page: PageRequest,
-    read: Callable[[Row[Any]], T],
-) -> Page[T]:
-    """One page of the rows that fit any branch (each fits at most one). Pages by cursor are not counted."""
-    by_number = page.before_id is None
-    total = min(MAX_PAGED_ROWS, sum(_count(tx, table, conditions) for conditions in branches)) if by_number else None
-    reach = page.offset + page.size if by_number else page.size
-    parts = [select(table).where(*conditions).order_by(*order).limit(reach) for conditions in branches]
-    wanted: Select[Any] = parts[0] if len(parts) == 1 else _together(parts, order)
-    rows = tx.core(wanted.limit(page.size).offset(page.offset if by_number else 0))
-    return Page([read(row) for row in rows], total, page.page, page.size)
-
-
-def _together(parts: Sequence[Select[Any]], order: Sequence[ColumnElement[Any]]) -> Select[Any]:
-    every = union_all(*(select(part.subquery()) for part in parts)).subquery()
-    return select(every).order_by(*(_of(every, column) for column in order))
-
-
-def _of(source: Subquery, column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The same order, by the same column of another source."""
-    descending = isinstance(column, UnaryExpression)
-    name = column.element.key if isinstance(column, UnaryExpression) else column.key
-    same = source.c[str(name)]
-    return same.desc() if descending else same
-
-
-def _count(tx: Tx, table: Table, conditions: Sequence[ColumnElement[bool]]) -> int:
-    within: Select[Any] = select(literal_column("1")).select_from(table).where(*conditions).limit(MAX_PAGED_ROWS)
-    return int(tx.core(select(func.count()).select_from(within.subquery()))[0][0])
+def audit_entries(tx: Tx, page: PageRequest, filters: AuditFilter) -> Page[AuditEntry]:
+    asked: dict[str, tuple[str, Any]] = {
+        "subject": ("t.subject = :subject", filters.subject),
+        "actor": ("t.actor = :actor", filters.actor),
+        "before": ("t.id < :before", page.before_id),
+    }
+    given = {name: each for name, each in asked.items() if each[1] is not None}
+    index = next((f"ix_audit_entries_{name}" for name in ("subject", "actor") if name in given), "")
+    listing = Listing("audit_entries", ("id DESC",), tuple(condition for condition, _ in given.values()), index=index)
+    return page_of(tx, listing, page, codec.audit_entry, {name: value for name, (_, value) in given.items()})

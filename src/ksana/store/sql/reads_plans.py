@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import Row, func, select
 
 from ksana.domain.clock import from_micros
 from ksana.domain.errors import NotFound
-from ksana.domain.events import Event
 from ksana.domain.plan import PLAN_ENDED, TASK_ACTIVE, Plan, PlanStatus, TaskStatus, TenantTask, WaveTally
 from ksana.store.plan_requests import PlanFigures, PlanFilter, ShownAfter, ShownPlan, TaskFilter, TaskStages
 from ksana.store.requests import Page, PageRequest
 from ksana.store.sql import codec, codec_plans, schema
 from ksana.store.sql.codec_workflows import node_run
-from ksana.store.sql.reads import Order, page_of
+from ksana.store.sql.paging import Listing, containing, page_of, state_values
 from ksana.store.sql.rows import Statement, columns
 from ksana.store.sql.statements import outbox, plan_rows
 from ksana.store.sql.tx import Tx
@@ -50,35 +49,40 @@ def plan_by_key(tx: Tx, key: str) -> Plan:
 
 
 def plans(tx: Tx, filters: PlanFilter, page: PageRequest) -> Page[Plan]:
-    conditions: list[ColumnElement[bool]] = [] if page.before_id is None else [_plans.id < page.before_id]
+    conditions: list[str] = []
+    values: dict[str, Any] = state_values(filters.statuses)
+    if page.before_id is not None:
+        conditions.append("t.id < :before")
+        values["before"] = page.before_id
     if filters.keyword:
-        conditions.append(_plans.name.contains(filters.keyword, autoescape=True))
-    order: Order = (_plans.id.desc(),)
-    branches = [[*conditions, _plans.status == status] for status in sorted(filters.statuses)] or [conditions]
-    return page_of(tx, schema.plans, branches, order, page, codec_plans.plan)
+        conditions.append("t.name LIKE :keyword ESCAPE '/'")
+        values["keyword"] = containing(filters.keyword)
+    listing = Listing("plans", ("id DESC",), tuple(conditions), len(filters.statuses))
+    return page_of(tx, listing, page, codec_plans.plan, values)
 
 
 def plan_waves(tx: Tx, plan: Plan) -> tuple[WaveTally, ...]:
     return plan_rows.tallies(tx, plan)
 
 
-def events_of(tx: Tx, subject: str, after_id: int, limit: int) -> list[Event]:
-    events = schema.events.c
-    wanted = select(schema.events).where(events.subject == subject, events.id > after_id)
-    return [codec.event(row) for row in tx.core(wanted.order_by(events.id).limit(limit))]
+def plan_counts(tx: Tx, plan_ids: Sequence[int]) -> dict[int, WaveTally]:
+    return plan_rows.counts(tx, plan_ids)
 
 
 # Tasks ------------------------------------------------------------------------------------------------------------------
 
 
 def tasks(tx: Tx, filters: TaskFilter, page: PageRequest) -> Page[TenantTask]:
-    conditions: list[ColumnElement[bool]] = [_tasks.plan_id == filters.plan_id]
+    conditions = ["t.plan_id = :plan_id"]
+    values: dict[str, Any] = {"plan_id": filters.plan_id, **state_values(filters.statuses)}
     if filters.wave is not None:
-        conditions.append(_tasks.wave == filters.wave)
-    if filters.statuses:
-        conditions.append(_tasks.status.in_(sorted(filters.statuses)))
-    order: Order = (_tasks.position,)
-    found: Page[Row[Any]] = page_of(tx, schema.tenant_tasks, [conditions], order, page, lambda row: row)
+        conditions.append("t.wave = :wave")
+        values["wave"] = filters.wave
+    if filters.keyword:
+        conditions.append("t.tenant_id LIKE :keyword ESCAPE '/'")
+        values["keyword"] = containing(filters.keyword)
+    listing = Listing("tenant_tasks", ("position",), tuple(conditions), len(filters.statuses))
+    found: Page[Row[Any]] = page_of(tx, listing, page, lambda row: row, values)
     return Page(_made(tx, found.items), found.total, found.page, found.size)
 
 
@@ -101,6 +105,13 @@ def task_of(tx: Tx, tenant_id: str, plan_key: str | None) -> TenantTask:
     rows = tx.core(select(schema.tenant_tasks).where(_tasks.plan_id == plan.id, _tasks.tenant_id == tenant_id))
     if not rows:
         raise NotFound("task", tenant_id)
+    return _made(tx, rows)[0]
+
+
+def task_by_key(tx: Tx, key: str) -> TenantTask:
+    rows = tx.core(select(schema.tenant_tasks).where(_tasks.public_id == key))
+    if not rows:
+        raise NotFound("task", key)
     return _made(tx, rows)[0]
 
 

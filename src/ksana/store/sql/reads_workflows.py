@@ -4,32 +4,44 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, func, or_, select, tuple_
 
 from ksana.domain.clock import from_micros
 from ksana.domain.errors import NotFound
 from ksana.domain.events import Event
 from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
-from ksana.domain.states import TERMINAL, ExecutionStatus
 from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
 from ksana.store.requests import Page, PageRequest
 from ksana.store.sql import codec, schema
 from ksana.store.sql import codec_workflows as shapes
-from ksana.store.sql.reads import Order, page_of
-from ksana.store.sql.rows import Statement, columns
+from ksana.store.sql.paging import Listing, containing, page_of
+from ksana.store.sql.rows import Statement, columns, id_rows
 from ksana.store.sql.statements import snapshots
 from ksana.store.sql.statements.workflows import PRESENT
 from ksana.store.sql.tx import Tx
-from ksana.store.workflow_requests import Ended, LogLine, RunFilter, RunNodes, WorkflowFilter
+from ksana.store.workflow_requests import LogLine, RunNodes, WorkflowFilter
 
 _workflows, _versions, _runs = schema.workflows.c, schema.workflow_versions.c, schema.workflow_runs.c
 _nodes, _logs = schema.executions.c, schema.execution_logs.c
-_ARTIFACTS = Statement(
-    "SELECT t.node_id, t.status, t.output FROM {rows} {join} executions t {by_node}"
-    " ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id",
-    columns(run_id="int", node_id="key"),
+_RUN = Statement("SELECT t.* FROM workflow_runs t WHERE t.id = :id")
+_RUN_BY_KEY = Statement("SELECT t.* FROM workflow_runs t WHERE t.public_id = :key")
+_NODES = Statement("SELECT t.* FROM executions t WHERE t.workflow_run_id = :run_id ORDER BY t.id")
+_NODE = Statement("SELECT t.* FROM executions t {by_node} WHERE t.workflow_run_id = :run_id AND t.node_id = :node_id")
+_EVENTS = Statement("SELECT t.* FROM events t WHERE t.subject = :subject AND t.id > :after ORDER BY t.id LIMIT :most")
+_WORKFLOWS = Statement(
+    "SELECT t.* FROM {rows} {join} workflows t ON t.id = r.id WHERE t.deleted_at IS NULL",
+    columns(id="int"),
+)
+_SCHEDULES_OF = Statement(
+    "SELECT t.* FROM {rows} {join} schedules t ON t.workflow_id = r.id WHERE t.deleted_at IS NULL ORDER BY t.id",
+    columns(id="int"),
+)
+# From and up to its key, not equal to it: or PostgreSQL walks back by id, past all runs since, where a workflow had many once.
+_NEWEST = Statement(
+    "SELECT t.* FROM workflow_runs t WHERE t.workflow_key >= :key AND t.workflow_key <= :key"
+    " ORDER BY t.workflow_key DESC, t.id DESC LIMIT :most"
 )
 _JOBS = Statement(
     "SELECT t.* FROM {rows} {join} jobs t ON t.public_id = r.public_id WHERE t.deleted_at IS NULL",
@@ -52,21 +64,25 @@ def by_key(key: str) -> ColumnElement[bool]:
     return _workflows.public_id == key
 
 
+def workflows_by_ids(tx: Tx, workflow_ids: Sequence[int]) -> dict[int, WorkflowSummary]:
+    return {row.id: shapes.workflow_summary(row) for row in tx.query(_WORKFLOWS, id_rows(workflow_ids))}
+
+
 def workflows(tx: Tx, filters: WorkflowFilter, page: PageRequest) -> Page[WorkflowSummary]:
-    conditions: list[ColumnElement[bool]] = [_workflows.deleted_at.is_(None)]
-    if filters.keyword:
-        conditions.append(_workflows.name.contains(filters.keyword, autoescape=True))
-    if filters.enabled is not None:
-        conditions.append(_workflows.enabled == filters.enabled)
-    conditions += [] if page.before_id is None else [_workflows.id > page.before_id]
-    return page_of(tx, schema.workflows, [conditions], (_workflows.id,), page, shapes.workflow_summary)
+    asked: dict[str, tuple[str, Any]] = {
+        "keyword": ("t.name LIKE :keyword ESCAPE '/'", containing(filters.keyword) if filters.keyword else None),
+        "enabled": ("t.enabled = :enabled", filters.enabled),
+        "after": ("t.id > :after", page.before_id),
+    }
+    given = {name: each for name, each in asked.items() if each[1] is not None}
+    conditions = ("t.deleted_at IS NULL", *(condition for condition, _ in given.values()))
+    values = {name: value for name, (_, value) in given.items()}
+    return page_of(tx, Listing("workflows", ("id",), conditions), page, shapes.workflow_summary, values)
 
 
 def workflow_versions(tx: Tx, workflow_id: int, page: PageRequest) -> Page[WorkflowVersion]:
-    condition = [_versions.workflow_id == workflow_id]
-    return page_of(
-        tx, schema.workflow_versions, [condition], (_versions.version.desc(),), page, shapes.workflow_version
-    )
+    listing = Listing("workflow_versions", ("version DESC",), ("t.workflow_id = :workflow_id",))
+    return page_of(tx, listing, page, shapes.workflow_version, {"workflow_id": workflow_id})
 
 
 def workflow_version(tx: Tx, workflow_id: int, version: int) -> WorkflowVersion:
@@ -92,17 +108,18 @@ def jobs_by_keys(tx: Tx, keys: Sequence[str]) -> dict[str, Job]:
     return {row.public_id: codec.job(row) for row in tx.query(_JOBS, [(key,) for key in sorted(set(keys))])}
 
 
-def schedules_of_workflow(tx: Tx, workflow_id: int) -> list[Schedule]:
-    schedules = schema.schedules.c
-    wanted = select(schema.schedules).where(schedules.workflow_id == workflow_id, schedules.deleted_at.is_(None))
-    return [codec.schedule(row) for row in tx.core(wanted.order_by(schedules.id))]
+def schedules_of_workflows(tx: Tx, workflow_ids: Sequence[int]) -> dict[int, list[Schedule]]:
+    found: dict[int, list[Schedule]] = {}
+    for row in tx.query(_SCHEDULES_OF, id_rows(workflow_ids)):
+        found.setdefault(row.workflow_id, []).append(codec.schedule(row))
+    return found
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 
 def run_row(tx: Tx, run_id: int) -> Row[Any]:
-    found = tx.core(select(schema.workflow_runs).where(_runs.id == run_id))
+    found = tx.query(_RUN, id=run_id)
     if not found:
         raise NotFound("run", run_id)
     return found[0]
@@ -112,8 +129,13 @@ def workflow_run(tx: Tx, run_id: int) -> WorkflowRun:
     return shapes.workflow_run(run_row(tx, run_id))
 
 
+def newest_runs(tx: Tx, workflow_keys: Sequence[str], each: int) -> dict[str, list[WorkflowRun]]:
+    found = {key: tx.query(_NEWEST, key=key, most=each) for key in workflow_keys}
+    return {key: [shapes.workflow_run(row) for row in rows] for key, rows in found.items() if rows}
+
+
 def workflow_run_by_key(tx: Tx, key: str) -> WorkflowRun:
-    found = tx.core(select(schema.workflow_runs).where(_runs.public_id == key))
+    found = tx.query(_RUN_BY_KEY, key=key)
     if not found:
         raise NotFound("run", key)
     return shapes.workflow_run(found[0])
@@ -126,25 +148,16 @@ def workflow_run_keys(tx: Tx, run_ids: Sequence[int]) -> dict[int, str]:
     return {row.id: row.public_id for row in tx.query(_KEYS, [(each,) for each in sorted(set(run_ids))])}
 
 
-def workflow_runs(tx: Tx, filters: RunFilter, page: PageRequest) -> Page[WorkflowRun]:
-    conditions: list[ColumnElement[bool]] = [] if page.before_id is None else [_runs.id < page.before_id]
-    if filters.workflow_key is not None:
-        conditions.append(_runs.workflow_key == filters.workflow_key)
-    order: Order = (_runs.id.desc(),)
-    branches = [[*conditions, _runs.status == status] for status in sorted(filters.statuses)] or [conditions]
-    return page_of(tx, schema.workflow_runs, branches, order, page, shapes.workflow_run)
-
-
 def run_nodes(tx: Tx, run_id: int) -> RunNodes:
     row = run_row(tx, run_id)
     snapshot = snapshots.read(tx, [row.snapshot])[row.snapshot]
-    rows = tx.core(select(schema.executions).where(_nodes.workflow_run_id == run_id).order_by(_nodes.id))
+    rows = tx.query(_NODES, run_id=run_id)
     children = _child_runs(tx, [each.id for each in rows if each.parent_id is None])
     return RunNodes(shapes.workflow_run(row), snapshot, [shapes.node_run(each, children.get(each.id)) for each in rows])
 
 
 def node_run(tx: Tx, run_id: int, node_id: str) -> NodeRun:
-    found = tx.core(select(schema.executions).where(_nodes.workflow_run_id == run_id, _nodes.node_id == node_id))
+    found = tx.query(_NODE, run_id=run_id, node_id=node_id)
     if not found:
         raise NotFound("node", node_id)
     return shapes.node_run(found[0], _child_runs(tx, [found[0].id]).get(found[0].id))
@@ -164,15 +177,8 @@ def _child_runs(tx: Tx, execution_ids: Sequence[int]) -> dict[int, str]:
 
 
 def run_events(tx: Tx, run_id: int, after_id: int, limit: int) -> list[Event]:
-    events = schema.events.c
-    wanted = select(schema.events).where(events.subject == f"run/{run_id}", events.id > after_id)
-    return [codec.event(row) for row in tx.core(wanted.order_by(events.id).limit(limit))]
-
-
-def artifacts(tx: Tx, run_id: int, node_ids: Sequence[str]) -> dict[str, Ended]:
-    rows = tx.query(_ARTIFACTS, [(run_id, node) for node in sorted(set(node_ids))])
-    ended = [row for row in rows if row.status in TERMINAL]
-    return {row.node_id: Ended(ExecutionStatus(row.status), codec.from_json(row.output)) for row in ended}
+    rows = tx.query(_EVENTS, subject=f"run/{run_id}", after=after_id, most=limit)
+    return [codec.event(row) for row in rows]
 
 
 def next_run_deadline_at(tx: Tx) -> datetime | None:
@@ -183,6 +189,21 @@ def next_run_deadline_at(tx: Tx) -> datetime | None:
 def logs(tx: Tx, execution_id: int, after: tuple[int, int], limit: int) -> list[LogLine]:
     epoch, seq = after
     later = or_(_logs.epoch > epoch, (_logs.epoch == epoch) & (_logs.seq > seq))
+    if tx.dialect.seeks_pairs:
+        later = tuple_(_logs.epoch, _logs.seq) > after
     wanted = select(schema.execution_logs).where(_logs.execution_id == execution_id, later)
-    rows = tx.core(wanted.order_by(_logs.epoch, _logs.seq).limit(limit))
+    return _lines(tx, wanted.order_by(_logs.epoch, _logs.seq).limit(limit))
+
+
+def logs_before(tx: Tx, execution_id: int, before: tuple[int, int], limit: int) -> list[LogLine]:
+    epoch, seq = before
+    earlier = or_(_logs.epoch < epoch, (_logs.epoch == epoch) & (_logs.seq < seq))
+    if tx.dialect.seeks_pairs:
+        earlier = tuple_(_logs.epoch, _logs.seq) < before
+    wanted = select(schema.execution_logs).where(_logs.execution_id == execution_id, earlier)
+    return _lines(tx, wanted.order_by(_logs.epoch.desc(), _logs.seq.desc()).limit(limit))
+
+
+def _lines(tx: Tx, wanted: Select[Any]) -> list[LogLine]:
+    rows = tx.core(wanted)
     return [LogLine(row.epoch, row.seq, from_micros(row.at), row.stream, row.text) for row in rows]

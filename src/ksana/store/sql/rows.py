@@ -1,15 +1,20 @@
 """SQL with many rows in one parameter.
 
 A batch is one statement whatever its size: its rows travel as one JSON array of arrays, which every database can turn into
-a table. `Statement` is written once; `{rows}` and the few other marks become what each dialect needs, once per dialect.
+a table. Where that costs nothing, since there is no server to send them to (SQLite), they travel as values instead.
+`Statement` is written once; `{rows}` and the few other marks become what each dialect needs, once per dialect.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import orjson
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
+from sqlalchemy.engine.interfaces import Dialect as Driver
 
 from ksana.domain.errors import InvalidInput
 from ksana.store.sql.dialects.base import Dialect
@@ -19,6 +24,9 @@ MAX_CHUNK_BYTES = 4_000_000
 
 MAX_ROW_BYTES = 7_000_000
 """Half of what MySQL takes in one packet by default, since every quote in it is escaped; more is refused, not tried."""
+
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""How many rows a statement with values has room for: few, so that each is prepared once. What is left of the room is NULL."""
 
 MAX_TEXT_LENGTH = 16_000
 """Characters of at most four bytes each."""
@@ -37,19 +45,64 @@ class Statement:
     rows: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_rendered", {})
+        object.__setattr__(self, "_prepared", {})
 
-    def for_dialect(self, dialect: Dialect) -> TextClause:
-        rendered: dict[str, TextClause] = self.__dict__["_rendered"]
-        if dialect.name not in rendered:
-            rendered[dialect.name] = text(self._render(dialect))
-        return rendered[dialect.name]
+    def for_driver(self, dialect: Dialect, driver: Driver, size: int = 0) -> "Prepared":
+        """As the driver takes it; worked out once. `size`: its rows are values, with room for so many."""
+        known: dict[tuple[str, int], Prepared] = self.__dict__["_prepared"]
+        found = known.get((dialect.name, size))
+        if found is None:
+            found = known[dialect.name, size] = Prepared(self.render(dialect, size), driver, (size, len(self.rows)))
+        return found
 
-    def _render(self, dialect: Dialect) -> str:
-        table = dialect.rows_table(self.rows) if self.rows else ""
+    def render(self, dialect: Dialect, size: int = 0) -> str:
+        """In the dialect's SQL, with its parameters as `:name`."""
+        table = ""
+        if self.rows:
+            table = dialect.values_table(self.rows) if size else dialect.rows_table(self.rows)
         if callable(self.template):
             return self.template(dialect, table)
         return self.template.format(rows=table, **dialect.marks)
+
+
+class Prepared:
+    """A statement in the words of one driver, to be handed to it without any further work."""
+
+    def __init__(self, sql: str, driver: Driver, room: tuple[int, int] = (0, 0)) -> None:
+        compiled = text(sql).compile(dialect=driver)
+        positions: Sequence[str] | None = getattr(compiled, "positiontup", None)
+        self._positions = None if positions is None else tuple(positions)
+        self._size, self._width = room
+        self.sql = str(compiled)
+        if self._size:
+            row = f"({', '.join(['?'] * self._width)})"
+            self.sql = self.sql.replace("(VALUES ?)", f"(VALUES {', '.join([row] * self._size)})", 1)
+        # Together, since several threads may come here for the first time at once.
+        self._shape: tuple[tuple[str, ...], Callable[[Iterable[Any]], Any]] = ((), tuple)
+
+    def parameters(self, values: Mapping[str, Any]) -> Any:
+        if self._positions is None:
+            return values
+        if not self._size:
+            return [values[name] for name in self._positions]
+        given: list[Any] = []
+        for name in self._positions:
+            if name == "rows":
+                given += chain.from_iterable(values["rows"])
+                given += repeat(None, self._width * (self._size - len(values["rows"])))
+            else:
+                given.append(values[name])
+        return given
+
+    def named(self, description: Sequence[Sequence[Any]], rows: Iterable[Sequence[Any]]) -> list[Any]:
+        """The rows that came back, with their columns as attributes."""
+        names = tuple([column[0] for column in description])
+        known, make = self._shape
+        if names != known:
+            made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
+            make = made._make
+            self._shape = names, make
+        return list(map(make, rows))
 
 
 def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:
@@ -75,8 +128,32 @@ def insert_rows(table: str, rows: tuple[tuple[str, str], ...]) -> Statement:
     return Statement(f"INSERT INTO {table} ({names}) SELECT {values} FROM {{rows}}", rows)
 
 
+def id_rows(ids: Iterable[int]) -> list[tuple[int]]:
+    """For a row set of ids alone: each once, in order."""
+    return [(row_id,) for row_id in sorted(set(ids))]
+
+
 def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
     """The rows as JSON arrays of at most MAX_CHUNK_BYTES, each with the number of its rows."""
+    given = list(rows)
+    if not given:
+        return
+    whole = orjson.dumps(given)
+    if len(whole) <= MAX_CHUNK_BYTES:
+        yield whole.decode(), len(given)
+    else:
+        yield from _cut(given)
+
+
+def in_values(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Sequence[Sequence[Any]]]]:
+    """The rows in parts that a statement with values has room for, each with the room that it takes."""
+    most = SIZES[-1]
+    for start in range(0, len(rows), most):
+        part = rows[start : start + most]
+        yield SIZES[bisect_left(SIZES, len(part))], part
+
+
+def _cut(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
     parts: list[bytes] = []
     size = 0
     for row in rows:
@@ -86,8 +163,7 @@ def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
             parts, size = [], 0
         parts.append(part)
         size += len(part)
-    if parts:
-        yield _joined(parts), len(parts)
+    yield _joined(parts), len(parts)
 
 
 def fitting_row(part: bytes) -> bytes:
@@ -121,6 +197,6 @@ def to_json(value: Any) -> str | None:
     if value is None:
         return None
     try:
-        return storable(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
+        return storable(fitting_row(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)).decode())
     except TypeError as error:
         raise InvalidInput("json", f"cannot be kept: {error}") from error

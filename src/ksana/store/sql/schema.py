@@ -495,6 +495,17 @@ audit_entries = _table(
     Column("reason", Text),
     Column("data", Json),
     Index("ix_audit_entries_subject", "subject", "id"),
+    Index("ix_audit_entries_actor", "actor", "id"),
+)
+
+# Until when somebody has seen what failed. Without a row: nobody has.
+acknowledgements = _table(
+    "acknowledgements",
+    # job, workflow, plan, or all: then the id is 0
+    Column("kind", String(10), primary_key=True),
+    Column("target_id", Id, primary_key=True, autoincrement=False),
+    Column("seen_until", Micros, nullable=False),
+    integer_id=False,
 )
 
 # Moments that the store must remember, by name. `ledger_since`: rows of the ledger before it may have been removed.

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -19,20 +19,34 @@ from ksana.domain.job import Job
 from ksana.domain.ledger import Fired, Firing, Occurrence, Schedule
 from ksana.domain.plan import Plan, TaskStatus, TenantTask, WaveTally
 from ksana.domain.states import DEFERRED, AttemptStatus, ExecutionStatus
-from ksana.domain.workflow import Workflow, WorkflowSummary, WorkflowVersion
+from ksana.domain.workflow import Ended, Workflow, WorkflowSummary, WorkflowVersion
 from ksana.domain.workflow_run import NodeRun, WorkflowRun
+from ksana.store import activity_requests as a
+from ksana.store import console_requests as c
 from ksana.store import plan_requests as p
 from ksana.store import requests as r
 from ksana.store import workflow_requests as w
+from ksana.store.base import EVERYTHING
 from ksana.store.runtime_requests import RuntimeRemoval, RuntimeWrite
-from ksana.store.sql import reads
+from ksana.store.sql import (
+    reads,
+    reads_activity,
+    reads_failures,
+    reads_names,
+    reads_overview,
+    reads_runs,
+    reads_standing,
+)
 from ksana.store.sql import reads_plans as plans
+from ksana.store.sql import reads_views as views
 from ksana.store.sql import reads_workflows as flows
 from ksana.store.sql.dialects.base import Courier, Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.filelock import FileLock
 from ksana.store.sql.statements import (
+    acknowledging,
     admitting,
+    artifacts,
     callbacks,
     claiming,
     cluster,
@@ -60,6 +74,16 @@ from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
+from ksana.store.view_requests import (
+    HowFar,
+    JobLedger,
+    NodeBrief,
+    NodeCell,
+    Origin,
+    PlannedSchedule,
+    RunStanding,
+    TargetKind,
+)
 
 T = TypeVar("T")
 _TOLERATED_SKEW = timedelta(seconds=1)
@@ -142,8 +166,8 @@ class SqlStore:
     async def schedules_of(self, job_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
         return await self._read(lambda tx: reads.schedules_of(tx, job_ids))
 
-    async def schedules(self, page: r.PageRequest) -> r.Page[Schedule]:
-        return await self._read(lambda tx: reads.schedules(tx, page))
+    async def schedules(self, page: r.PageRequest, filters: r.ScheduleFilter = r.EVERY_SCHEDULE) -> r.Page[Schedule]:
+        return await self._read(lambda tx: reads.schedules(tx, page, filters))
 
     # Ledger ---------------------------------------------------------------------------------------------------------
 
@@ -168,11 +192,19 @@ class SqlStore:
         middle = len(firings) // 2
         return [*await self.fire(firings[:middle], now, starts), *await self.fire(firings[middle:], now, starts)]
 
-    async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
-        return await self._read(lambda tx: reads.occurrences(tx, schedule_id, since, until, limit))
+    async def occurrences(
+        self, schedule_id: int, since: datetime, until: datetime, limit: int, *, newest: bool = False
+    ) -> Sequence[Occurrence]:
+        return await self._read(lambda tx: reads.occurrences(tx, schedule_id, since, until, limit, newest=newest))
 
     async def last_occurrences(self, schedule_ids: Sequence[int]) -> Mapping[int, Occurrence]:
         return await self._read(lambda tx: reads.last_occurrences(tx, schedule_ids))
+
+    async def planned_schedules(self, until: datetime, limit: int) -> Sequence[PlannedSchedule]:
+        return await self._read(lambda tx: views.planned_schedules(tx, until, limit))
+
+    async def job_ledger(self, job_id: int, edges: Sequence[datetime], most: int) -> JobLedger:
+        return await self._read(lambda tx: views.job_ledger(tx, job_id, edges, most))
 
     async def ledger_since(self) -> datetime | None:
         return await self._read(retention.ledger_since)
@@ -187,7 +219,7 @@ class SqlStore:
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
         wish = claiming.Wish(request, now, self._lane_lookup)
-        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, wish))
+        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, wish, last=True))
         try:
             return await asyncio.shield(claiming_)
         except asyncio.CancelledError:
@@ -245,10 +277,10 @@ class SqlStore:
         return await self._read(lambda tx: reads.execution(tx, execution_id))
 
     async def executions(self, filters: r.ExecutionFilter, page: r.PageRequest) -> r.Page[Execution]:
-        return await self._read(lambda tx: reads.executions(tx, filters, page))
+        return await self._read(lambda tx: reads_runs.executions(tx, filters, page))
 
-    async def last_ended(self, job_ids: Sequence[int]) -> Mapping[int, Execution]:
-        return await self._read(lambda tx: reads.last_ended(tx, job_ids))
+    async def last_ended(self, job_ids: Sequence[int], *, nodes: bool = True) -> Mapping[int, Execution]:
+        return await self._read(lambda tx: reads.last_ended(tx, job_ids, nodes=nodes))
 
     async def next_ready_at(self, queues: Sequence[str]) -> datetime | None:
         return await self._read(lambda tx: reads.next_ready_at(tx, queues))
@@ -300,11 +332,20 @@ class SqlStore:
     async def workflows_named_by(self, workflow_ids: Sequence[int]) -> Mapping[int, frozenset[int]]:
         return await self._read(lambda tx: flows.workflows_named_by(tx, workflow_ids))
 
+    async def jobs_by_ids(self, job_ids: Sequence[int]) -> Mapping[int, Job]:
+        return await self._read(lambda tx: reads.jobs_by_ids(tx, job_ids)) if job_ids else {}
+
+    async def workflows_by_ids(self, workflow_ids: Sequence[int]) -> Mapping[int, WorkflowSummary]:
+        return await self._read(lambda tx: flows.workflows_by_ids(tx, workflow_ids)) if workflow_ids else {}
+
     async def jobs_by_keys(self, keys: Sequence[str]) -> Mapping[str, Job]:
         return await self._read(lambda tx: flows.jobs_by_keys(tx, keys))
 
-    async def schedules_of_workflow(self, workflow_id: int) -> Sequence[Schedule]:
-        return await self._read(lambda tx: flows.schedules_of_workflow(tx, workflow_id))
+    async def schedules_of_workflows(self, workflow_ids: Sequence[int]) -> Mapping[int, Sequence[Schedule]]:
+        return await self._read(lambda tx: flows.schedules_of_workflows(tx, workflow_ids))
+
+    async def newest_runs(self, workflow_keys: Sequence[str], each: int) -> Mapping[str, Sequence[WorkflowRun]]:
+        return await self._read(lambda tx: flows.newest_runs(tx, workflow_keys, each))
 
     async def known_run(self, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
         return await self._read(lambda tx: starting.known_run(tx, workflow_id, key, idempotency_key))
@@ -328,10 +369,37 @@ class SqlStore:
         return await self._read(lambda tx: flows.workflow_run_keys(tx, run_ids))
 
     async def workflow_runs(self, filters: w.RunFilter, page: r.PageRequest) -> r.Page[WorkflowRun]:
-        return await self._read(lambda tx: flows.workflow_runs(tx, filters, page))
+        return await self._read(lambda tx: reads_runs.workflow_runs(tx, filters, page))
+
+    async def all_runs(
+        self, tasks: r.ExecutionFilter | None, workflows: w.RunFilter | None, page: r.PageRequest
+    ) -> r.Page[Execution | WorkflowRun]:
+        return await self._read(lambda tx: reads_runs.all_runs(tx, tasks, workflows, page))
+
+    async def activity(self, filters: a.ActivityFilter, request: a.ActivityRequest) -> a.ActivityPage:
+        return await self._read(lambda tx: reads_activity.activity(tx, filters, request))
+
+    async def runs_named(
+        self, execution_ids: Sequence[int], run_keys: Sequence[str]
+    ) -> Sequence[Execution | WorkflowRun]:
+        return await self._read(lambda tx: reads_runs.named(tx, execution_ids, run_keys))
+
+    async def target_names(self, runs: Sequence[Execution | WorkflowRun]) -> a.TargetNames:
+        return await self._read(lambda tx: reads_names.target_names(tx, runs))
 
     async def run_nodes(self, run_id: int) -> w.RunNodes:
         return await self._read(lambda tx: flows.run_nodes(tx, run_id))
+
+    async def node_cells(self, run_ids: Sequence[int], most: int) -> Mapping[int, Sequence[NodeCell]]:
+        return await self._read(lambda tx: views.node_cells(tx, run_ids, most))
+
+    async def run_standing(self, run_id: int) -> RunStanding:
+        return await self._read(lambda tx: reads_standing.run_standing(tx, run_id))
+
+    async def node_items(
+        self, run_id: int, node_id: str, wanted: Collection[HowFar] | None, page: r.PageRequest
+    ) -> r.Page[NodeBrief]:
+        return await self._read(lambda tx: reads_standing.node_items(tx, run_id, node_id, wanted, page))
 
     async def node_run(self, run_id: int, node_id: str) -> NodeRun:
         return await self._read(lambda tx: flows.node_run(tx, run_id, node_id))
@@ -339,8 +407,8 @@ class SqlStore:
     async def run_events(self, run_id: int, after_id: int, limit: int) -> Sequence[Event]:
         return await self._read(lambda tx: flows.run_events(tx, run_id, after_id, limit))
 
-    async def artifacts(self, run_id: int, node_ids: Sequence[str]) -> Mapping[str, w.Ended]:
-        return await self._read(lambda tx: flows.artifacts(tx, run_id, node_ids))
+    async def artifacts(self, run_id: int, node_ids: Sequence[str]) -> Mapping[str, Ended]:
+        return await self._read(lambda tx: artifacts.artifacts(tx, run_id, node_ids))
 
     async def next_run_deadline_at(self) -> datetime | None:
         return await self._read(flows.next_run_deadline_at)
@@ -374,6 +442,9 @@ class SqlStore:
     async def logs(self, execution_id: int, after: tuple[int, int], limit: int) -> Sequence[w.LogLine]:
         return await self._read(lambda tx: flows.logs(tx, execution_id, after, limit))
 
+    async def logs_before(self, execution_id: int, before: tuple[int, int], limit: int) -> Sequence[w.LogLine]:
+        return await self._read(lambda tx: flows.logs_before(tx, execution_id, before, limit))
+
     # Plans ----------------------------------------------------------------------------------------------------------
 
     async def create_plan(self, new: p.NewPlan) -> Plan:
@@ -400,14 +471,20 @@ class SqlStore:
     async def plan_waves(self, plan: Plan) -> Sequence[WaveTally]:
         return await self._read(lambda tx: plans.plan_waves(tx, plan))
 
+    async def plan_counts(self, plan_ids: Sequence[int]) -> Mapping[int, WaveTally]:
+        return await self._read(lambda tx: plans.plan_counts(tx, plan_ids))
+
     async def plan_events(self, plan_id: int, after_id: int, limit: int) -> Sequence[Event]:
-        return await self._read(lambda tx: plans.events_of(tx, f"plan/{plan_id}", after_id, limit))
+        return await self._read(lambda tx: reads.events(tx, after_id, limit, f"plan/{plan_id}"))
 
     async def tasks(self, filters: p.TaskFilter, page: r.PageRequest) -> r.Page[TenantTask]:
         return await self._read(lambda tx: plans.tasks(tx, filters, page))
 
     async def task_of(self, tenant_id: str, plan_key: str | None = None) -> TenantTask:
         return await self._read(lambda tx: plans.task_of(tx, tenant_id, plan_key))
+
+    async def task_by_key(self, key: str) -> TenantTask:
+        return await self._read(lambda tx: plans.task_by_key(tx, key))
 
     async def tasks_of(self, tenant_ids: Sequence[str]) -> Mapping[str, TenantTask]:
         return await self._read(lambda tx: plans.tasks_of(tx, tenant_ids))
@@ -416,7 +493,7 @@ class SqlStore:
         return await self._read(lambda tx: plans.task_stages(tx, task_id))
 
     async def task_events(self, task_id: int, after_id: int, limit: int) -> Sequence[Event]:
-        return await self._read(lambda tx: plans.events_of(tx, f"task/{task_id}", after_id, limit))
+        return await self._read(lambda tx: reads.events(tx, after_id, limit, f"task/{task_id}"))
 
     async def plan_standings(self) -> Sequence[p.PlanStanding]:
         return await self._read(admitting.standings)
@@ -539,6 +616,14 @@ class SqlStore:
     def shared(self) -> bool:
         return self._dialect.shared
 
+    @property
+    def changes(self) -> int | None:
+        return None if self._dialect.shared else self.writer.ended
+
+    @property
+    def commits(self) -> int:
+        return self.writer.ended
+
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         return await self.writer.submit(cluster.acquire, cluster.Acquisition(name, owner, ttl))
 
@@ -553,14 +638,40 @@ class SqlStore:
 
     # Journal --------------------------------------------------------------------------------------------------------
 
-    async def events(self, after_id: int, limit: int) -> Sequence[Event]:
-        return await self._read(lambda tx: reads.events(tx, after_id, limit))
+    async def events(self, after_id: int, limit: int, subject: str | None = None) -> Sequence[Event]:
+        return await self._read(lambda tx: reads.events(tx, after_id, limit, subject))
+
+    async def events_by_ids(self, ids: Sequence[int]) -> Sequence[Event]:
+        return await self._read(lambda tx: views.events_by_ids(tx, ids))
+
+    async def newest_event_id(self) -> int:
+        return await self._read(views.newest_event_id)
+
+    async def origins(self, subjects: Sequence[str]) -> Mapping[str, Origin]:
+        return await self._read(lambda tx: views.origins(tx, subjects))
+
+    async def names_of(self, kind: TargetKind, keys: Collection[str]) -> Mapping[str, str]:
+        return await self._read(lambda tx: reads_names.names_of(tx, kind, keys))
 
     async def purge(self, request: r.PurgeRequest) -> r.Purged:
         return await self.writer.submit(retention.purge, request)
 
-    async def audit_entries(self, page: r.PageRequest) -> r.Page[r.AuditEntry]:
-        return await self._read(lambda tx: reads.audit_entries(tx, page))
+    async def audit_entries(self, page: r.PageRequest, filters: c.AuditFilter = EVERYTHING) -> r.Page[r.AuditEntry]:
+        return await self._read(lambda tx: reads.audit_entries(tx, page, filters))
+
+    # Overview -------------------------------------------------------------------------------------------------------
+
+    async def queue_figures(self, now: datetime) -> Sequence[c.QueueFigures]:
+        return await self._read(lambda tx: reads_overview.queue_figures(tx, to_micros(now)))
+
+    async def run_history(self, since: datetime, step: timedelta) -> c.RunHistory:
+        return await self._read(lambda tx: reads_overview.run_history(tx, to_micros(since), step))
+
+    async def failures(self, most: int) -> c.Failures:
+        return await self._read(lambda tx: reads_failures.failures(tx, most))
+
+    async def acknowledge(self, given: c.Acknowledgement) -> datetime:
+        return await self.writer.submit(acknowledging.acknowledge, given)
 
     # The store itself -----------------------------------------------------------------------------------------------
 

@@ -1,14 +1,17 @@
 """One transaction, as the statements see it."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 
-from ksana.store.sql.dialects.base import Dialect
-from ksana.store.sql.rows import Statement, chunks
+from ksana.store.sql.dialects.base import Dialect, ServerDialect
+from ksana.store.sql.errors import as_sqlalchemy_has_it
+from ksana.store.sql.rows import SIZES, Prepared, Statement, chunks, in_values, insert_rows
 from ksana.store.workflow_requests import EndedRun
 
+T = TypeVar("T")
 NO_ROWS: tuple[Sequence[Any], ...] = ()
 
 
@@ -22,36 +25,83 @@ class Tx:
         """The process's time in microseconds."""
         self._steady = clock if steady is None else steady
         """What `{now}` means on a database that is not shared."""
+        self._opened: Any = None
         self.ended_runs: list[EndedRun] = []
         """Workflow runs that end with this transaction, to be told of when it has committed."""
 
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
         """The rows that it answers with; for a statement with {rows}, of all its chunks one after the other."""
-        clause = statement.for_dialect(self.dialect)
-        values["clock"] = self._steady
-        if not statement.rows:
-            return list(self.connection.execute(clause, values))
         answers: list[Row[Any]] = []
-        for chunk, _ in chunks(rows):
-            answers += self.connection.execute(clause, values | {"rows": chunk})
+        for found in self._ask(statement, rows, values, _rows, whole=True):
+            answers += found
         return answers
 
     def run(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> int:
         """How many rows it changed."""
-        clause = statement.for_dialect(self.dialect)
+        return sum(self._ask(statement, rows, values, _changed, whole=False))
+
+    def _ask(
+        self,
+        statement: Statement,
+        rows: Iterable[Sequence[Any]],
+        values: dict[str, Any],
+        answer: Callable[[Any, Prepared], T],
+        *,
+        whole: bool,
+    ) -> list[T]:
+        """Straight by the driver: to be asked through SQLAlchemy, most questions take longer than to be answered."""
         values["clock"] = self._steady
+        answers: list[T] = []
+        for prepared in self._forms(statement, list(rows), values, whole=whole):
+            try:
+                cursor = self._cursor()
+                cursor.execute(prepared.sql, prepared.parameters(values))
+                answers.append(answer(cursor, prepared))
+            except Exception as error:
+                raise as_sqlalchemy_has_it(error, self.connection, prepared.sql) from error
+        return answers
+
+    def _forms(
+        self, statement: Statement, rows: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
+    ) -> Iterator[Prepared]:
+        """The statement for each part of its rows, which is then among the values. `whole`: it looks at all of them together."""
+        dialect, driver = self.dialect, self.connection.dialect
         if not statement.rows:
-            return self.connection.execute(clause, values).rowcount
-        return sum(self.connection.execute(clause, values | {"rows": chunk}).rowcount for chunk, _ in chunks(rows))
+            yield statement.for_driver(dialect, driver)
+        elif dialect.takes_values and not (whole and len(rows) > SIZES[-1]):
+            for size, part in in_values(rows):
+                values["rows"], values["size"] = part, len(part)
+                yield statement.for_driver(dialect, driver, size)
+        else:
+            for chunk, _ in chunks(rows):
+                values["rows"] = chunk
+                yield statement.for_driver(dialect, driver)
+
+    def _cursor(self) -> Any:
+        """One for the whole transaction."""
+        if self._opened is None:
+            self._opened = self.connection.connection.cursor()
+        return self._opened
 
     def insert_with_ids(
         self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]
     ) -> list[int]:
         """Inserts rows into a table with growing ids; the ids, in the order of the rows."""
+        if not isinstance(self.dialect, ServerDialect):
+            return self._insert_counting(table, tuple(columns), rows)
         ids: list[int] = []
         for chunk, count in chunks(rows):
             ids += self.dialect.insert_with_ids(self.connection, table, columns, chunk, count)
         return ids
+
+    def _insert_counting(
+        self, table: str, columns: tuple[tuple[str, str], ...], rows: Iterable[Sequence[Any]]
+    ) -> list[int]:
+        """Nobody else writes: the next ids are known before. AUTOINCREMENT keeps the last one given, and notes these."""
+        first = self.query(_LAST_ID, table=table)[0][0] + 1
+        numbered = [(number, *row) for number, row in enumerate(rows, first)]
+        self.run(_numbered(table, columns), numbered)
+        return [row[0] for row in numbered]
 
     def core(self, statement: Executable) -> list[Row[Any]]:
         """The rows that an SQLAlchemy statement answers with."""
@@ -67,3 +117,18 @@ class Tx:
 
 
 _NOW = Statement("SELECT {now}")
+_LAST_ID = Statement("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = :table")
+
+
+@cache
+def _numbered(table: str, columns: tuple[tuple[str, str], ...]) -> Statement:
+    return insert_rows(table, (("id", "int"), *columns))
+
+
+def _rows(cursor: Any, prepared: Prepared) -> list[Any]:
+    found = cursor.fetchall()
+    return prepared.named(cursor.description, found) if found else []
+
+
+def _changed(cursor: Any, _: Prepared) -> int:
+    return int(cursor.rowcount)

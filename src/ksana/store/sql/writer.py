@@ -40,6 +40,10 @@ Handler = Callable[[Tx, list[P]], list[R | KsanaError]]
 
 TRIES = 4
 _LONGEST_PAUSE_SECONDS = 0.2
+CROWD = 16
+"""A batch of so many commands is one of many; the next one is then waited for until it is half as large."""
+PATIENCE_SECONDS = 0.002
+"""And no longer than this."""
 
 _WORTH_ANOTHER_TRY = {
     Trouble.TRANSIENT,
@@ -73,6 +77,7 @@ class _Command:
     payload: Any
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    last: bool
 
 
 def _nobody(_: EndedRun) -> None:
@@ -102,8 +107,14 @@ class Writer:
         self._max_batch = max_batch
         self._connection: Connection | None = None
         self._batch = 0
+        self.ended = 0
+        """How many transactions have been committed, or may have been."""
         self._commands: deque[_Command] = deque()
+        self._handing_over: set[asyncio.AbstractEventLoop] = set()
+        """Event loops whose commands are there, but of which the thread has not been told yet."""
         self._wake = threading.Condition()
+        self._crowd = 0
+        """How many commands to wait for, since the last batch was that of a crowd."""
         self._closing = False
         self._pause = threading.Event()
         self.on_run_ended: Callable[[EndedRun], None] = _nobody
@@ -123,17 +134,26 @@ class Writer:
         with self._wake:
             self._closing = True
 
-    async def submit(self, handler: Handler[P, R], payload: P) -> R:
-        """Returns after the commit, or raises what went wrong with this command."""
+    async def submit(self, handler: Handler[P, R], payload: P, *, last: bool = False) -> R:
+        """Returns after the commit, or raises what went wrong with this command. One that comes `last` sees what the others in
+        its transaction have done."""
         loop = asyncio.get_running_loop()
-        command = _Command(handler, payload, loop, loop.create_future())
+        command = _Command(handler, payload, loop, loop.create_future(), last)
         with self._wake:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
             self._commands.append(command)
-            self._wake.notify()
+        if loop not in self._handing_over:
+            # Not at once: what is asked for in the same turn of the loop, and in the next because of it, goes with it.
+            self._handing_over.add(loop)
+            loop.call_soon(loop.call_soon, self._hand_over, loop)
         answer: R = await command.future
         return answer
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._handing_over.discard(loop)
+        with self._wake:
+            self._wake.notify()
 
     def close(self) -> None:
         """Commits what has been submitted, then ends the thread and its connection."""
@@ -154,9 +174,12 @@ class Writer:
 
     def _gather(self) -> list[_Command]:
         with self._wake:
-            while not self._commands and not self._closing:
-                self._wake.wait()
+            self._wake.wait_for(lambda: self._commands or self._closing)
+            if len(self._commands) < self._crowd:
+                # Others are on their way, as they were a moment ago: to commit for a few costs nearly as much as for all.
+                self._wake.wait_for(lambda: len(self._commands) >= self._crowd or self._closing, PATIENCE_SECONDS)
             size = min(len(self._commands), self._max_batch)
+            self._crowd = size // 2 if size >= CROWD else 0
             return [self._commands.popleft() for _ in range(size)]
 
     def _commit(self, batch: list[_Command]) -> list[tuple[_Command, Any]]:
@@ -215,6 +238,8 @@ class Writer:
                 if self._mirror is not None:
                     self._mirror.withdraw(tx.clock)
                 raise
+        finally:
+            self.ended += 1
         for ended in tx.ended_runs:
             self.on_run_ended(ended)
         return answer
@@ -279,13 +304,17 @@ def _broken() -> SQLAlchemyError:
 
 def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
     kinds: dict[Handler[Any, Any], list[_Command]] = {}
-    for command in batch:
+    for command in sorted(batch, key=_last):
         kinds.setdefault(command.handler, []).append(command)
     answers: list[tuple[_Command, Any]] = []
     for handler, commands in kinds.items():
         results = handler(tx, [command.payload for command in commands])
         answers += zip(commands, results, strict=True)
     return answers
+
+
+def _last(command: _Command) -> bool:
+    return command.last
 
 
 def _answer(answers: list[tuple[_Command, Any]]) -> None:

@@ -54,10 +54,17 @@ class Dialect(ABC):
     marks: ClassVar[dict[str, str]]
     """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
     {by_id}, {by_ready}, {by_node}, {by_owner}, {by_share} and {by_job_status} (the index by which it is to be read), and for
-    {status}, a state that no index is to be searched by, in a statement; {share}, the share of one that
+    {status}, a state that no index is to be searched by, in a statement; {in_ready_index}, what the rows of the
+    index {by_ready} have in common; {share}, the share of one that
     can be claimed."""
     seeks_shares: ClassVar[bool] = True
     """Whether a statement that goes from row to row finds each next share by the index."""
+    sees_what_is_the_same: ClassVar[bool] = True
+    """Whether an index is taken to be in order by its further columns where the first ones are NULL in all rows asked for."""
+    seeks_pairs: ClassVar[bool] = True
+    """Whether `(a, b) > (c, d)` goes by an index to where it begins, which the same said with OR does not."""
+    takes_values: ClassVar[bool] = False
+    """Whether rows are better given to it as values than as JSON."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 
@@ -77,16 +84,18 @@ class Dialect(ABC):
     def rows_table(self, columns: RowColumns) -> str:
         """A table expression named `r` over the JSON array of arrays in `:rows`."""
 
+    def values_table(self, columns: RowColumns) -> str:
+        """The same over values, `:size` rows of them in the place of `:rows`."""
+        raise NotImplementedError
+
     def update_joined(self, table: str, assignments: Mapping[str, str], rows: str, on: str = "t.id = r.id") -> str:
         """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {table} AS t SET {changes} FROM {rows} WHERE {on}"
 
-    @abstractmethod
-    def insert_with_ids(
-        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
-    ) -> list[int]:
-        """Inserts one chunk of rows; the ids they were given, in the order of the rows."""
+    def following(self, index: str) -> str:  # noqa: ARG002
+        """Behind a table's name: that it is to be read by this index."""
+        return ""
 
     @abstractmethod
     def diagnose(self, connection: Connection) -> list[Diagnosis]:
@@ -113,6 +122,12 @@ class ServerDialect(Dialect):
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         kept = max(1, min(options.idle_readers, options.readers))
         return self.engine(url, options, Pool(kept, more=options.readers - kept))
+
+    @abstractmethod
+    def insert_with_ids(
+        self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
+    ) -> list[int]:
+        """Inserts one chunk of rows; the ids they were given, in the order of the rows."""
 
     @abstractmethod
     def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:

@@ -42,6 +42,8 @@ class MysqlDialect(ServerDialect):
     name = "mysql"
     # Compared with a value of another row, a column is not searched for: every row before it would be read, for each share.
     seeks_shares = False
+    # For pairs it reads what comes before, too; it is OR that it makes ranges of.
+    seeks_pairs = False
     marks: ClassVar[dict[str, str]] = {
         # The rows first, then the table by its primary key: another order would lock rows that are not asked for.
         "join": "STRAIGHT_JOIN",
@@ -54,6 +56,8 @@ class MysqlDialect(ServerDialect):
         # For a small table the planner would rather read, and lock, all of it.
         "by_id": "FORCE INDEX (PRIMARY)",
         "by_ready": "FORCE INDEX (ix_executions_ready)",
+        # All are in it: to ask for those that wait would read all of a queue's history to find that none does.
+        "in_ready_index": "1 = 1",
         "by_job_status": "FORCE INDEX (ix_executions_job_status)",
         "by_node": "FORCE INDEX (ix_executions_node)",
         "status": "t.status",
@@ -63,6 +67,10 @@ class MysqlDialect(ServerDialect):
         "share": "t.ready_share",
         "now": "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
     }
+
+    def following(self, index: str) -> str:
+        # Left to itself it also intersects two indexes and sorts what it found, or walks by id and filters.
+        return f" FORCE INDEX ({index})"
 
     def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:
         seconds = max(1, round(options.connect_timeout.total_seconds()))

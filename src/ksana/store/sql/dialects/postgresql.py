@@ -20,6 +20,8 @@ _TYPES = {"int": "bigint", "text": "text", "key": "text"}
 
 class PostgresqlDialect(ServerDialect):
     name = "postgresql"
+    # Not where they are NULL: by id alone it would sort, or walk past every node of every workflow.
+    sees_what_is_the_same = False
     marks: ClassVar[dict[str, str]] = {
         "join": "JOIN",
         "for_update": "FOR UPDATE OF t",
@@ -29,6 +31,7 @@ class PostgresqlDialect(ServerDialect):
         "for_update_jobs": "FOR NO KEY UPDATE OF t SKIP LOCKED",
         "by_id": "",
         "by_ready": "",
+        "in_ready_index": "t.ready_at IS NOT NULL",
         "by_job_status": "",
         "by_node": "",
         "by_owner": "",

@@ -14,6 +14,7 @@ from sqlalchemy import Row
 from ksana.domain.dag import Advance, Skip, Standing, Tally, standing_of
 from ksana.domain.events import EventType
 from ksana.domain.states import ACTIVE, ExecutionMove, ExecutionStatus, RunStatus
+from ksana.domain.values import immutable
 from ksana.domain.workflow import MAX_ITEMS
 from ksana.domain.workflow_run import FAIL_FAST
 from ksana.store.sql import codec
@@ -77,7 +78,7 @@ _OUTPUTS = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EndedNode:
     """A node, or an item of one, that has just ended."""
 
@@ -101,7 +102,7 @@ class FollowUp:
     ended: list[RunNow] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ParentEnd:
     """A node whose items have all ended."""
 

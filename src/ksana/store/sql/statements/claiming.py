@@ -8,9 +8,7 @@ is just about to queue. On a database with row locks, in this order and never wa
 3. the rows that hold those jobs' slots, shared: whoever is ending one of them is waited for, or waits.
 """
 
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -19,16 +17,18 @@ from sqlalchemy import Row
 
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
-from ksana.domain.execution import Claimed, Execution
+from ksana.domain.execution import Claimed
 from ksana.domain.job import ConcurrencyPolicy, Job
 from ksana.domain.lanes import lane_of
-from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus, RunStatus
-from ksana.domain.workflow import NodeClaim, Snapshot, SnapshotNode, TaskOf, node_of_item
+from ksana.domain.states import CLAIMABLE, ExecutionMove, ExecutionStatus
+from ksana.domain.values import immutable
+from ksana.domain.workflow import NodeClaim
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
-from ksana.store.sql.rows import Statement, columns, update_by_id
-from ksana.store.sql.statements import snapshots, turns
+from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
+from ksana.store.sql.statements import turns
 from ksana.store.sql.statements.lane_lookup import LaneLookup
+from ksana.store.sql.statements.node_claims import Flows, flows_of, node_claims
 from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
@@ -43,13 +43,17 @@ SHARE_LOOKS = (*LOOKS, 1_024)
 """The same for shares, of each of which only the first is looked at: few, whatever their backlogs are."""
 
 _IDS = columns(id="int")
+_WANTED = (
+    "t.id, t.status, t.triggered_by, t.job_id, t.schedule_id, t.planned_for, t.attempt, t.epoch, t.created_at, t.started_at,"
+    " t.input, t.output, t.error, t.trace_id, t.workflow_run_id, t.node_id, t.parent_id, t.checkpoint, t.share, t.losses"
+)
 _READY = Statement(
-    "SELECT t.* FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
+    f"SELECT {_WANTED} FROM executions t {{by_ready}} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
     " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
 )
 # + 0: no index has it in this form, so that rows are found by their id, and not all that are ready gone through.
 _LOCK_HEADS = Statement(
-    "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
+    f"SELECT {_WANTED} FROM {{rows}} {{join}} executions t {{by_id}} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
     " ORDER BY t.id {skip_locked}",
     _IDS,
 )
@@ -57,19 +61,6 @@ _JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
 _LIMITS = Statement(
     "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
     _IDS,
-)
-_RUNS = Statement(
-    "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth, t.task_id, t.tenant_id"
-    " FROM {rows} {join} workflow_runs t ON t.id = r.id",
-    _IDS,
-)
-_START_RUNS = update_by_id(
-    "workflow_runs",
-    _IDS,
-    # Only if it has not moved since: somebody may just be stopping it.
-    status=f"CASE WHEN t.status = '{RunStatus.PENDING}' THEN '{RunStatus.RUNNING}' ELSE t.status END",
-    started_at="COALESCE(t.started_at, :now)",
-    updated_at=":now",
 )
 _CLAIM = update_by_id(
     "executions",
@@ -89,7 +80,7 @@ _PARK = update_by_id(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wish:
     request: ClaimRequest
     now: datetime
@@ -148,7 +139,7 @@ def _take_heads(taking: "Taking", queue: str, after: str, visited: set[str]) -> 
         visited.update(each.share for each in mine)
         ids = [each.id for each in taking.fitting(mine) if each.id is not None]
         places = {execution_id: place for place, execution_id in enumerate(ids)}
-        ready = taking.tx.query(_LOCK_HEADS, _id_rows(ids), now=taking.now) if ids else []
+        ready = taking.tx.query(_LOCK_HEADS, id_rows(ids), now=taking.now) if ids else []
         taking.take(sorted(ready, key=lambda row: places[row.id]))
         if len(mine) < most:
             return
@@ -190,22 +181,22 @@ class Taking:
             return False
         tx, wish = self.tx, self._wish
         wanted = {row.job_id for row in ready if row.job_id is not None}
-        job_rows = {row.id: row for row in tx.query(_JOBS, _id_rows(wanted))}
+        job_rows = {row.id: row for row in tx.query(_JOBS, id_rows(wanted))}
         jobs = _readable(job_rows)
         ready = _without_deleted(tx, ready, job_rows, jobs, wish)
-        flows = _flows(tx, ready)
+        flows = flows_of(tx, ready)
         ready = _without_unreadable(tx, ready, flows, wish)
         mine, parked, passed = self._chosen(ready, jobs, flows, _room(tx, ready, job_rows))
         if parked:
-            tx.run(_PARK, _id_rows(parked), now=self.now)
+            tx.run(_PARK, id_rows(parked), now=self.now)
         if mine:
-            tx.run(_CLAIM, _id_rows(row.id for row in mine), owner=wish.request.instance_id, now=self.now)
-        nodes = _nodes(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish)
+            tx.run(_CLAIM, id_rows(row.id for row in mine), owner=wish.request.instance_id, now=self.now)
+        nodes = node_claims(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish.now)
         self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish) for row in mine]
         return bool(parked) or passed
 
     def _chosen(
-        self, ready: list[Row[Any]], jobs: dict[int, Job], flows: "_Flows", room: dict[int | None, int | None]
+        self, ready: list[Row[Any]], jobs: dict[int, Job], flows: Flows, room: dict[int | None, int | None]
     ) -> tuple[list[Row[Any]], list[int], bool]:
         """Those to be taken, those to be queued because their job is full, and whether a full lane made it pass over one."""
         mine: list[Row[Any]] = []
@@ -230,7 +221,7 @@ class Taking:
         return most is not None and lane is not None and self._lanes.get(lane, 0) >= most
 
 
-def _lane(row: Row[Any], jobs: dict[int, Job], flows: "_Flows") -> str | None:
+def _lane(row: Row[Any], jobs: dict[int, Job], flows: Flows) -> str | None:
     if row.workflow_run_id is None:
         return lane_of(jobs[row.job_id].spec) if row.job_id in jobs else None
     made = flows.made(row)
@@ -239,67 +230,18 @@ def _lane(row: Row[Any], jobs: dict[int, Job], flows: "_Flows") -> str | None:
 
 def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, wish: Wish) -> Claimed:
     if node is None:
-        return Claimed(_running(row, wish), jobs[row.job_id], share=row.share)
+        return Claimed(codec.running(row, wish.request.instance_id, wish.now), jobs[row.job_id], share=row.share)
     made = node.snapshot
     job = Job(row.job_id or 0, made.job_key or "", made.spec, 0, wish.now, wish.now)
-    return Claimed(_running(row, wish), job, node, row.share)
+    return Claimed(codec.running(row, wish.request.instance_id, wish.now), job, node, row.share)
 
 
-@dataclass(frozen=True, slots=True)
-class _Flows:
-    """The workflow runs of what is ready, and what they started with."""
-
-    runs: dict[int, Row[Any]]
-    snapshots: dict[str, Snapshot]
-
-    def made(self, row: Row[Any]) -> SnapshotNode | None:
-        """What a node is; None if nobody can read it any more."""
-        run = self.runs.get(row.workflow_run_id)
-        return None if run is None else self.snapshots[run.snapshot].nodes.get(node_of_item(row.node_id))
-
-
-def _flows(tx: Tx, ready: list[Row[Any]]) -> _Flows:
-    ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
-    found = {run.id: run for run in tx.query(_RUNS, _id_rows(ids))} if ids else {}
-    return _Flows(found, snapshots.read(tx, (run.snapshot for run in found.values())))
-
-
-def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: _Flows, wish: Wish) -> list[Row[Any]]:
+def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: Flows, wish: Wish) -> list[Row[Any]]:
     """A node of which nobody can read what it is has failed; it must not keep the others from running."""
     broken = {row.id for row in ready if row.workflow_run_id is not None and flows.made(row) is None}
     error = "what its run started with cannot be read"
     apply_moves(tx, [Moved(row, GIVE_UP.target, to_micros(wish.now), error=error) for row in ready if row.id in broken])
     return [row for row in ready if row.id not in broken]
-
-
-def _nodes(tx: Tx, rows: list[Row[Any]], flows: _Flows, wish: Wish) -> dict[int, NodeClaim]:
-    """What each of these nodes is by the run that it belongs to; those runs have begun now."""
-    runs = {row.workflow_run_id: flows.runs[row.workflow_run_id] for row in rows}
-    beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING]
-    if beginning:
-        tx.run(_START_RUNS, _id_rows(beginning), now=to_micros(wish.now))
-    params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
-    claims = ((row, flows.made(row)) for row in rows)
-    return {
-        row.id: _node_claim(row, made, runs[row.workflow_run_id], params[row.workflow_run_id])
-        for row, made in claims
-        if made is not None
-    }
-
-
-def _node_claim(row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[str, Any]) -> NodeClaim:
-    return NodeClaim(
-        run_id=run.id,
-        run_key=run.public_id,
-        workflow_key=run.workflow_key,
-        node_id=row.node_id,
-        snapshot=made,
-        params=params,
-        depth=run.depth,
-        checkpoint=codec.from_json(row.checkpoint),
-        is_item=row.parent_id is not None,
-        task=None if run.task_id is None else TaskOf(run.task_id, str(params.get("taskId")), run.tenant_id),
-    )
 
 
 def _without_deleted(
@@ -331,7 +273,7 @@ def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int 
     # A job that was purged, and a node that carries its job itself (None), have no limit.
     room: dict[int | None, int | None] = dict.fromkeys({row.job_id for row in ready} - set(limited))
     if limited:
-        limits = {row.id: row.max_concurrency for row in tx.query(_LIMITS, _id_rows(limited))}
+        limits = {row.id: row.max_concurrency for row in tx.query(_LIMITS, id_rows(limited))}
         held = holders(tx, list(limits)) if limits else {}
         room |= {job_id: limit - held[job_id] for job_id, limit in limits.items()}
     return room
@@ -347,22 +289,3 @@ def _fits(row: Row[Any], room: dict[int | None, int | None]) -> bool:
         return True
     room[row.job_id] = places - 1
     return places > 0
-
-
-def _running(row: Row[Any], wish: Wish) -> Execution:
-    before = codec.execution(row)
-    return replace(
-        before,
-        status=CLAIM.target,
-        owner=wish.request.instance_id,
-        epoch=before.epoch + 1,
-        attempt=before.attempt + 1,
-        ready_at=None,
-        reason=None,
-        started_at=before.started_at or wish.now,
-        updated_at=wish.now,
-    )
-
-
-def _id_rows(ids: Iterable[int]) -> list[tuple[int]]:
-    return [(row_id,) for row_id in sorted(set(ids))]

@@ -1,7 +1,6 @@
 """Delegating: others work for a node. Its items, or a workflow run of its own; they end it when the last of them has ended."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from ksana.domain.clock import to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claim
 from ksana.domain.states import ExecutionStatus
+from ksana.domain.values import immutable
 from ksana.domain.workflow import SnapshotNode, item_id
 from ksana.store.sql.rows import columns, to_json, update_by_id
 from ksana.store.sql.statements import admission, rewriting, runs, starting
@@ -30,7 +30,7 @@ _SET_COUNT = update_by_id(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Spreading:
     """A node that becomes one execution for each item."""
 
@@ -39,7 +39,7 @@ class Spreading:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Handing:
     """A node that becomes a workflow run."""
 

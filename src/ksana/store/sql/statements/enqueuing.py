@@ -76,6 +76,8 @@ class Targets:
             return Skip("job_deleted")
         if not job.enabled:
             return Skip("job_disabled")
+        if job.concurrency == ConcurrencyPolicy.PARALLEL:
+            return None
         refused = admit(limits_of(job), self.active.get(job_id, 0))
         if refused is None:
             self.active[job_id] = self.active.get(job_id, 0) + 1
@@ -163,11 +165,15 @@ def _insert(tx: Tx, made: list[NewExecution], wanted: Targets) -> list[int]:
         tx,
         tx.clock,
         [
-            (new.actor, (EventType.EXECUTION_REQUESTED, f"execution/{execution_id}", {"job_id": new.job_id}))
+            (new.actor, (EventType.EXECUTION_REQUESTED, f"execution/{execution_id}", _told(new)))
             for new, execution_id in zip(made, ids, strict=True)
         ],
     )
     return ids
+
+
+def _told(new: NewExecution) -> dict[str, Any]:
+    return {"job_id": new.job_id} | ({} if new.retry_of is None else {"retry_of": new.retry_of})
 
 
 def _row(tx: Tx, new: NewExecution, job: Row[Any]) -> tuple[Any, ...]:

@@ -203,6 +203,8 @@ def _fired(firing: Firing, made: dict[int, list[tuple[int, str | None]]], *, los
     if lost:
         return Fired(firing.schedule_id, lost=True)
     executions = made.get(firing.schedule_id, [])
+    if len(executions) == 1 and executions[0][1] is None and not firing.decision.skipped:
+        return Fired(firing.schedule_id, execution_ids=(executions[0][0],))  # nearly every one
     refused = tuple(reason for _, reason in executions if reason is not None)
     return Fired(
         firing.schedule_id,

@@ -86,7 +86,8 @@ def _change(tx: Tx, wanted: JobChange) -> Job | KsanaError:
     tx.core_run(update(schema.jobs).where(_jobs.id == row.id).values(values))
     # Whatever the old limit was, the claim will count: this only lets it look.
     release(tx, {row.id: wanted.spec.max_concurrency if wanted.spec.limited else MAX_CONCURRENCY}, tx.clock)
-    happening = (EventType.JOB_CHANGED, f"job/{row.id}", {"version": row.version + 1})
+    data = {"version": row.version + 1, "changed": _differing(row.spec, values["spec"])}
+    happening = (EventType.JOB_CHANGED, f"job/{row.id}", data)
     record_change(tx, tx.clock, wanted.actor, happening)
     return codec.job(tx.core(select(schema.jobs).where(_jobs.id == row.id))[0])
 
@@ -112,6 +113,17 @@ def _delete(tx: Tx, deletion: Deletion) -> bool | KsanaError:
     happening = (EventType.JOB_DELETED, f"job/{row.id}", {"key": row.public_id, "name": row.name})
     record_change(tx, tx.clock, deletion.actor, happening)
     return True
+
+
+def _differing(before: str, after: str) -> list[str]:
+    """The parts of a spec that differ, those of its config by their names. Not what they are: some may be secret."""
+    old, new = _flat(codec.from_json(before)), _flat(codec.from_json(after))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _flat(spec: dict[str, Any]) -> dict[str, Any]:
+    config = {f"config.{name}": value for name, value in spec["config"].items()}
+    return {name: value for name, value in spec.items() if name != "config"} | config
 
 
 def _locked(tx: Tx, job_id: int) -> Row[Any] | None:

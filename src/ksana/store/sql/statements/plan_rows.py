@@ -42,6 +42,11 @@ _ASKED_FOR = Statement(
     "SELECT t.wave, count(*) AS number FROM tenant_tasks t WHERE t.plan_id = :plan_id AND t.status IN"
     f" ('{TaskStatus.CREATED}', '{TaskStatus.WAITING_FOR_LOCK}') AND t.asked_for = 1 GROUP BY t.wave"
 )
+_COUNTS_OF_MANY = Statement(
+    "SELECT t.plan_id, t.status, count(*) AS number FROM {rows} {join} tenant_tasks t ON t.plan_id = r.id"
+    " GROUP BY t.plan_id, t.status",
+    columns(id="int"),
+)
 _plans, _tasks = schema.plans.c, schema.tenant_tasks.c
 _FIELD = {
     TaskStatus.CREATED: "waiting",
@@ -126,6 +131,15 @@ def tallies(tx: Tx, plan: Plan) -> tuple[WaveTally, ...]:
         for row in tx.query(_ASKED_FOR, plan_id=plan.id):
             counts[row.wave]["asked_for"] = row.number
     return tuple(WaveTally(**each) for each in counts)
+
+
+def counts(tx: Tx, plan_ids: Sequence[int]) -> dict[int, WaveTally]:
+    """Of each of these plans, over all of its waves."""
+    found: dict[int, dict[str, int]] = {plan_id: {} for plan_id in plan_ids}
+    for row in tx.query(_COUNTS_OF_MANY, [(each,) for each in sorted(found)]):
+        name = _FIELD[TaskStatus(row.status)]
+        found[row.plan_id][name] = found[row.plan_id].get(name, 0) + row.number
+    return {plan_id: WaveTally(**each) for plan_id, each in found.items()}
 
 
 def going_on(tx: Tx, statuses: Iterable[PlanStatus]) -> list[Plan]:

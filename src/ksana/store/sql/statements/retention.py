@@ -4,10 +4,11 @@ Only what has ended is ever touched. Runs go by age and, of each job, by number;
 alone, so that an audit of the last days finds every instant, however often a job runs.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, insert, select, update
+from sqlalchemy import ColumnElement, Select, insert, select, update
 
 from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import KsanaError
@@ -15,17 +16,47 @@ from ksana.domain.instance import InstanceStatus
 from ksana.domain.states import TERMINAL
 from ksana.store.requests import Purged, PurgeRequest
 from ksana.store.sql import schema
-from ksana.store.sql.statements import runtime_state
+from ksana.store.sql.rows import Statement
+from ksana.store.sql.statements import acknowledging, runtime_state
 from ksana.store.sql.statements.removing import remove, remove_told_of
 from ksana.store.sql.statements.retention_plans import remove_plans
 from ksana.store.sql.statements.retention_workflows import remove_workflow_runs
 from ksana.store.sql.tx import Tx
 
 LEDGER = "ledger_since"
-JOBS_AT_A_TIME = 20
-SCHEDULES_AT_A_TIME = 200
+JOBS_AT_A_TIME = 200
+SCHEDULES_AT_A_TIME = 2_000
+LAST_ID = 2**63 - 1
 
 _executions, _jobs, _schedules = schema.executions.c, schema.jobs.c, schema.schedules.c
+
+# Schedule by schedule, each by its key: most have nothing to remove, and all that they keep is not to be read.
+_OLD_INSTANTS = Statement(
+    "SELECT o.schedule_id, o.planned_for, o.last_planned_for, o.recorded_at"
+    " FROM schedules s {join} occurrences o ON o.schedule_id = s.id"
+    " WHERE s.id > :after AND s.id <= :last AND o.planned_for < :before ORDER BY s.id, o.planned_for LIMIT :limit"
+)
+# Two questions: for both at once, SQLite would read them all.
+_SPAN_OF_RUNS = Statement("SELECT (SELECT max(id) FROM executions) - (SELECT min(id) FROM executions)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """Ids after one, up to and with another; `rest`: after which the next portion begins, None if this is the last."""
+
+    after: int
+    last: int
+    rest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ByAge:
+    """What went for its age alone."""
+
+    runs: int = 0
+    events: int = 0
+    instances: int = 0
+    more: bool = False
 
 
 def purge(tx: Tx, requests: list[PurgeRequest]) -> list[Purged | KsanaError]:
@@ -34,38 +65,55 @@ def purge(tx: Tx, requests: list[PurgeRequest]) -> list[Purged | KsanaError]:
 
 def _purge(tx: Tx, request: PurgeRequest) -> Purged:
     before = to_micros(request.before)
-    jobs = _ids(tx, select(_jobs.id).where(_jobs.id > request.after_job).order_by(_jobs.id).limit(JOBS_AT_A_TIME))
-    schedules = _ids(
-        tx,
-        select(_schedules.id)
-        .where(_schedules.id > request.after_schedule)
-        .order_by(_schedules.id)
-        .limit(SCHEDULES_AT_A_TIME),
-    )
-    aged = _aged_runs(tx, before, request.limit)
-    surplus = _surplus_runs(tx, jobs, request)
-    _remove_runs(tx, sorted({*aged, *surplus}))
-    plans_done = remove_plans(tx, before, request.limit)
-    flows = remove_workflow_runs(tx, before, request.limit)
-    runtime_state.purge(tx, request.limit)
+    # What goes by age alone is not looked for with each portion again, of which there may be hundreds.
+    first = request.after_job == 0 and request.after_schedule == 0
+    aged = _remove_aged(tx, before, request.limit) if first else _ByAge()
+    jobs = _portion(tx, _jobs.id, request.after_job if _some_job_may_have_more(tx, request.keep) else None)
+    surplus = _surplus_runs(tx, jobs, request) if jobs else []
+    _remove_runs(tx, surplus)
+    schedules = _portion(tx, _schedules.id, request.after_schedule)
     instants = _remove_instants(tx, schedules, before, request.limit) if schedules else 0
     if instants:
         mark_ledger(tx, before)
-    events = _remove_told(tx, before, request.limit)
-    instances = _remove_instances(tx, before)
-    full = max(len(aged), len(surplus), instants, events) >= request.limit or not flows.done or not plans_done
+    # A portion with more to remove is looked at again.
+    again = aged.more or max(len(surplus), instants) >= request.limit
+    after_job = request.after_job if again else _rest(jobs)
+    after_schedule = request.after_schedule if again else _rest(schedules)
     return Purged(
-        runs=len({*aged, *surplus}) + flows.runs,
+        runs=aged.runs + len(surplus),
         instants=instants,
-        events=events,
-        instances=instances,
-        # A portion with more to remove is looked at again.
-        after_job=request.after_job if full else (jobs[-1] if len(jobs) == JOBS_AT_A_TIME else 0),
-        after_schedule=request.after_schedule
-        if full
-        else (schedules[-1] if len(schedules) == SCHEDULES_AT_A_TIME else 0),
-        done=not full and len(jobs) < JOBS_AT_A_TIME and len(schedules) < SCHEDULES_AT_A_TIME,
+        events=aged.events,
+        instances=aged.instances,
+        after_job=after_job,
+        after_schedule=after_schedule,
+        done=not again and after_job is None and after_schedule is None,
     )
+
+
+def _portion(tx: Tx, ids: ColumnElement[int], after: int | None) -> _Portion | None:
+    """The next after that one; None if all have been looked at."""
+    if after is None:
+        return None
+    size = JOBS_AT_A_TIME if ids is _jobs.id else SCHEDULES_AT_A_TIME
+    found = tx.core(select(ids).where(ids > after).order_by(ids).offset(size - 1).limit(1))
+    return _Portion(after, found[0][0], found[0][0]) if found else _Portion(after, LAST_ID, None)
+
+
+def _rest(portion: _Portion | None) -> int | None:
+    return None if portion is None else portion.rest
+
+
+def _remove_aged(tx: Tx, before: int, limit: int) -> _ByAge:
+    runs = _aged_runs(tx, before, limit)
+    _remove_runs(tx, runs)
+    plans_done = remove_plans(tx, before, limit)
+    flows = remove_workflow_runs(tx, before, limit)
+    runtime_state.purge(tx, limit)
+    events = _remove_told(tx, before, limit)
+    more = max(len(runs), events) >= limit or not flows.done or not plans_done
+    if not more:  # else a failure that is still there would be shown again
+        acknowledging.forget(tx, before)
+    return _ByAge(len(runs) + flows.runs, events, _remove_instances(tx, before), more)
 
 
 def _aged_runs(tx: Tx, before: int, limit: int) -> list[int]:
@@ -83,17 +131,27 @@ def _aged_runs(tx: Tx, before: int, limit: int) -> list[int]:
     return found
 
 
-def _surplus_runs(tx: Tx, job_ids: list[int], request: PurgeRequest) -> list[int]:
+def _some_job_may_have_more(tx: Tx, keep: int) -> bool:
+    """False if there are not even as many runs in all."""
+    span: int | None = tx.query(_SPAN_OF_RUNS)[0][0]
+    return span is not None and span >= keep
+
+
+def _surplus_runs(tx: Tx, jobs: _Portion, request: PurgeRequest) -> list[int]:
+    mine = select(_executions.planned_for).where(_executions.job_id == _jobs.id)
+    newest_to_go = mine.order_by(_executions.planned_for.desc()).offset(request.keep).limit(1).scalar_subquery()
+    edges = select(_jobs.id, newest_to_go.label("planned_for")).where(_jobs.id > jobs.after, _jobs.id <= jobs.last)
     found: list[int] = []
-    for job_id in job_ids:
-        mine = select(_executions.planned_for).where(_executions.job_id == job_id)
-        edge = tx.core(mine.order_by(_executions.planned_for.desc()).offset(request.keep).limit(1))
-        if edge:
-            older = (_executions.job_id == job_id, _executions.planned_for <= edge[0].planned_for)
-            ended = select(_executions.id).where(
-                *older, _executions.ended_at.is_not(None), _executions.workflow_run_id.is_(None)
-            )
-            found += _ids(tx, ended.order_by(_executions.planned_for).limit(request.limit - len(found)))
+    for job in tx.core(edges.order_by(_jobs.id)):
+        if job.planned_for is None:
+            continue
+        ended = select(_executions.id).where(
+            _executions.job_id == job.id,
+            _executions.planned_for <= job.planned_for,
+            _executions.ended_at.is_not(None),
+            _executions.workflow_run_id.is_(None),
+        )
+        found += _ids(tx, ended.order_by(_executions.planned_for).limit(request.limit - len(found)))
         if len(found) >= request.limit:
             break
     return found
@@ -108,12 +166,11 @@ def _remove_runs(tx: Tx, ids: list[int]) -> None:
     remove(tx, schema.executions, _executions.id.in_(ids), _executions.ended_at.is_not(None))
 
 
-def _remove_instants(tx: Tx, schedule_ids: list[int], before: int, limit: int) -> int:
-    """Of these schedules: one question for all of them, since most have nothing to remove."""
+def _remove_instants(tx: Tx, schedules: _Portion, before: int, limit: int) -> int:
+    """Of these schedules."""
     ledger = schema.occurrences.c
-    old = select(schema.occurrences).where(ledger.schedule_id.in_(schedule_ids), ledger.planned_for < before)
     gone: dict[int, list[int]] = {}
-    for row in tx.core(old.order_by(ledger.schedule_id, ledger.planned_for).limit(limit)):
+    for row in tx.query(_OLD_INSTANTS, after=schedules.after, last=schedules.last, before=before, limit=limit):
         # Also written long ago: what is told of an old instant just now is still news. And a range that reaches into the
         # time that is kept, is kept.
         if row.recorded_at < before and (row.last_planned_for or row.planned_for) < before:

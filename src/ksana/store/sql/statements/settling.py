@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from ksana.domain.states import (
     ExecutionStatus,
     RunStatus,
 )
+from ksana.domain.values import immutable
 from ksana.domain.workflow import WAIT, node_of_item
 from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
@@ -125,7 +126,7 @@ _EVENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Settlement:
     """The end of one attempt and the move that follows from it."""
 
@@ -138,7 +139,7 @@ class Settlement:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Moved:
     """An execution that the transaction has locked, and where it goes."""
 

@@ -1,20 +1,18 @@
 """New workflow runs, with all their nodes: what every way of asking for one shares."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from sqlalchemy import select
 
 from ksana.domain.clock import to_micros
 from ksana.domain.errors import ConcurrencyLimit, IdTaken, KsanaError, NotFound, WorkflowDisabled
 from ksana.domain.events import EventType
 from ksana.domain.states import ExecutionStatus, RunStatus
+from ksana.domain.values import immutable
 from ksana.domain.workflow import Overlap
 from ksana.domain.workflow_run import WorkflowRun
-from ksana.store.sql import codec, schema
+from ksana.store.sql import codec
 from ksana.store.sql.codec_workflows import workflow_run
-from ksana.store.sql.rows import columns, to_json
+from ksana.store.sql.rows import Statement, columns, id_rows, to_json
 from ksana.store.sql.statements import admission, idempotency, snapshots, stopping
 from ksana.store.sql.statements.journal import record_changes
 from ksana.store.sql.tx import Tx
@@ -64,10 +62,13 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
-_runs = schema.workflow_runs.c
+_RUNS = Statement("SELECT t.* FROM {rows} {join} workflow_runs t ON t.id = r.id", columns(id="int"))
+_RUNS_BY_KEY = Statement(
+    "SELECT t.* FROM {rows} {join} workflow_runs t ON t.public_id = r.public_id", columns(public_id="key")
+)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OfTask:
     """The tenant's task that a run is, and the fencing token of the lock that it begins under."""
 
@@ -77,7 +78,7 @@ class OfTask:
     fence: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Beginning:
     """A run that is to be, and where it comes from."""
 
@@ -91,47 +92,82 @@ class Beginning:
 
 def start(tx: Tx, news: list[NewRun]) -> list[StartedRun | KsanaError]:
     found = admission.workflows(tx, (new.workflow_id for new in news))
-    return [_start(tx, new, found) for new in news]
+    if _independent(news, found):
+        return _start_together(tx, news, found)
+    return [answer for new in news for answer in _start_together(tx, [new], found)]
 
 
-def _start(tx: Tx, new: NewRun, found: admission.Workflows) -> StartedRun | KsanaError:
-    known = _known(tx, new)
-    if known is not None:
-        return known
-    refused = refusal(new, found)
-    if refused is not None:
-        return refused
-    queued = make_room(tx, new, found)
-    (run_id,) = create(tx, [Beginning(new, queued)])
-    if new.idempotency_key is not None:
-        idempotency.remember(tx, [(_scope(new.workflow_id), new.idempotency_key.strip(), run_id)])
-    return StartedRun(_read(tx, run_id), created=True)
+def _independent(news: list[NewRun], found: admission.Workflows) -> bool:
+    """Whether none has anything to do with another: then all are made with the statements of one."""
+    alone = len({new.key for new in news}) == len(news) and all(new.idempotency_key is None for new in news)
+    return alone and not any(admission.limited(row) for row in found.rows.values())
 
 
-def _known(tx: Tx, new: NewRun) -> StartedRun | KsanaError | None:
-    """The run that this id or this idempotency key has made before."""
-    wrong = None if new.idempotency_key is None else idempotency.refusal(new.idempotency_key)
-    if wrong is not None:
-        return wrong
-    known = known_run(tx, new.workflow_id, new.key, new.idempotency_key)
-    if known is not None:
-        return StartedRun(known, created=False)
-    taken = tx.core(select(_runs.id).where(_runs.public_id == new.key))
-    return IdTaken("run", new.key) if taken else None
+def _start_together(tx: Tx, news: list[NewRun], found: admission.Workflows) -> list[StartedRun | KsanaError]:
+    answers = _known(tx, news)
+    beginnings: dict[int, Beginning] = {}
+    for position, new in enumerate(news):
+        if position not in answers:
+            refused = refusal(new, found)
+            if refused is None:
+                beginnings[position] = Beginning(new, make_room(tx, new, found))
+            else:
+                answers[position] = refused
+    made = dict(zip(beginnings, create(tx, list(beginnings.values())), strict=True))
+    _remember(tx, {run_id: news[position] for position, run_id in made.items()})
+    runs = {row.id: workflow_run(row) for row in tx.query(_RUNS, id_rows(made.values()))}
+    answers |= {position: StartedRun(runs[run_id], created=True) for position, run_id in made.items()}
+    return [answers[position] for position in range(len(news))]
+
+
+def _known(tx: Tx, news: list[NewRun]) -> dict[int, StartedRun | KsanaError]:
+    """By their place, those that need no run: their id or idempotency key has made one before, or cannot make any."""
+    # Asked once: between two questions, another instance's start of the same run could be committed.
+    taken = {row.public_id: row for row in tx.query(_RUNS_BY_KEY, [(new.key,) for new in news])}
+    found: dict[int, StartedRun | KsanaError] = {}
+    for position, new in enumerate(news):
+        wrong = None if new.idempotency_key is None else idempotency.refusal(new.idempotency_key)
+        row = taken.get(new.key)
+        if wrong is not None:
+            found[position] = wrong
+        elif row is not None and row.workflow_id == new.workflow_id:
+            found[position] = StartedRun(workflow_run(row), created=False)
+        elif (known := _known_by(tx, new.workflow_id, new.idempotency_key)) is not None:
+            found[position] = StartedRun(known, created=False)
+        elif row is not None:
+            found[position] = IdTaken("run", new.key)
+    return found
 
 
 def known_run(tx: Tx, workflow_id: int, key: str | None, idempotency_key: str | None) -> WorkflowRun | None:
     """Of this workflow; what another made with that id is not told of."""
     if key is not None:
-        rows = tx.core(select(schema.workflow_runs).where(_runs.public_id == key, _runs.workflow_id == workflow_id))
+        rows = [row for row in tx.query(_RUNS_BY_KEY, [(key,)]) if row.workflow_id == workflow_id]
         if rows:
             return workflow_run(rows[0])
-    if idempotency_key is not None:
-        name = (_scope(workflow_id), idempotency_key.strip())
-        made = idempotency.known(tx, [name]).get(name)
-        found = tx.core(select(schema.workflow_runs).where(_runs.id == made)) if made is not None else []
-        return workflow_run(found[0]) if found else None
-    return None
+    return _known_by(tx, workflow_id, idempotency_key)
+
+
+def _known_by(tx: Tx, workflow_id: int, idempotency_key: str | None) -> WorkflowRun | None:
+    """The run that this idempotency key has made."""
+    if idempotency_key is None:
+        return None
+    name = (_scope(workflow_id), idempotency_key.strip())
+    made = idempotency.known(tx, [name]).get(name)
+    found = tx.query(_RUNS, [(made,)]) if made is not None else []
+    return workflow_run(found[0]) if found else None
+
+
+def _remember(tx: Tx, made: dict[int, NewRun]) -> None:
+    """The idempotency keys of new runs."""
+    idempotency.remember(
+        tx,
+        [
+            (_scope(new.workflow_id), new.idempotency_key.strip(), run_id)
+            for run_id, new in made.items()
+            if new.idempotency_key is not None
+        ],
+    )
 
 
 def _scope(workflow_id: int) -> str:
@@ -239,7 +275,3 @@ def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
             at,
             share,
         )
-
-
-def _read(tx: Tx, run_id: int) -> WorkflowRun:
-    return workflow_run(tx.core(select(schema.workflow_runs).where(_runs.id == run_id))[0])

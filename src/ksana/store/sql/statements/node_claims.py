@@ -1,0 +1,82 @@
+"""What a claim must know of the workflow runs whose nodes it takes, so that a worker need not ask again."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from ksana.domain.clock import to_micros
+from ksana.domain.states import RunStatus
+from ksana.domain.values import immutable
+from ksana.domain.workflow import Ended, NodeClaim, Snapshot, SnapshotNode, TaskOf, node_of_item
+from ksana.store.sql import codec
+from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
+from ksana.store.sql.statements import artifacts, snapshots
+from ksana.store.sql.tx import Tx
+
+_IDS = columns(id="int")
+_RUNS = Statement(
+    "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth, t.task_id, t.tenant_id"
+    " FROM {rows} {join} workflow_runs t ON t.id = r.id",
+    _IDS,
+)
+_START_RUNS = update_by_id(
+    "workflow_runs",
+    _IDS,
+    # Only if it has not moved since: somebody may just be stopping it.
+    status=f"CASE WHEN t.status = '{RunStatus.PENDING}' THEN '{RunStatus.RUNNING}' ELSE t.status END",
+    started_at="COALESCE(t.started_at, :now)",
+    updated_at=":now",
+)
+
+
+@immutable
+class Flows:
+    """The workflow runs of what is ready, and what they started with."""
+
+    runs: dict[int, Row[Any]]
+    snapshots: dict[str, Snapshot]
+
+    def made(self, row: Row[Any]) -> SnapshotNode | None:
+        """What a node is; None if nobody can read it any more."""
+        run = self.runs.get(row.workflow_run_id)
+        return None if run is None else self.snapshots[run.snapshot].nodes.get(node_of_item(row.node_id))
+
+
+def flows_of(tx: Tx, ready: list[Row[Any]]) -> Flows:
+    ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
+    found = {run.id: run for run in tx.query(_RUNS, id_rows(ids))} if ids else {}
+    return Flows(found, snapshots.read(tx, (run.snapshot for run in found.values())))
+
+
+def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> dict[int, NodeClaim]:
+    """What each of these nodes is by the run that it belongs to; those runs have begun now."""
+    runs = {row.workflow_run_id: flows.runs[row.workflow_run_id] for row in rows}
+    beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING]
+    if beginning:
+        tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
+    params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
+    claims = [(row, made) for row in rows if (made := flows.made(row)) is not None]
+    seen = artifacts.at_hand(tx, ((row.id, row.workflow_run_id, made.sees) for row, made in claims))
+    return {
+        row.id: _node_claim(row, made, runs[row.workflow_run_id], params[row.workflow_run_id], seen[row.id])
+        for row, made in claims
+    }
+
+
+def _node_claim(
+    row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[str, Any], seen: dict[str, Ended] | None
+) -> NodeClaim:
+    return NodeClaim(
+        run_id=run.id,
+        run_key=run.public_id,
+        workflow_key=run.workflow_key,
+        node_id=row.node_id,
+        snapshot=made,
+        params=params,
+        depth=run.depth,
+        checkpoint=codec.from_json(row.checkpoint),
+        is_item=row.parent_id is not None,
+        task=None if run.task_id is None else TaskOf(run.task_id, str(params.get("taskId")), run.tenant_id),
+        seen=seen,
+    )
