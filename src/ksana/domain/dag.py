@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from ksana.domain.errors import InvalidDag
 from ksana.domain.states import SUCCEEDED, TERMINAL, ExecutionStatus
+from ksana.domain.values import immutable
 
 
 class TriggerRule(StrEnum):
@@ -43,7 +44,7 @@ class Standing(StrEnum):
         return self not in {Standing.PENDING, Standing.ACTIVE}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Skip:
     """Why a node is left out, and what that is to those that depend on it."""
 
@@ -64,7 +65,7 @@ DECIDED_SKIPS = frozenset(
 """Reasons of skips that are decided anew when what they followed from changes."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tally:
     """How many of the nodes that one depends on stand how."""
 
@@ -86,7 +87,7 @@ class Tally:
 Test = Callable[[Tally], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Rule:
     """`runs` may be asked at any time and never becomes false again; `skips` are tried in order, once nothing is open."""
 
@@ -118,12 +119,12 @@ _RULES: Mapping[TriggerRule, _Rule] = {
 NEEDS_DEPENDENCIES = frozenset({TriggerRule.ONE_SUCCESS, TriggerRule.ONE_FAILED, TriggerRule.ALL_FAILED})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Run:
     """It may start."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wait:
     """It hangs on what is still open."""
 
@@ -142,7 +143,7 @@ def decide(rule: TriggerRule, tally: Tally) -> Verdict:
     return next((skip for test, skip in row.skips if test(tally)), RUN)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Graph:
     """Nodes in an order in which each follows what it depends on."""
 
@@ -316,7 +317,7 @@ def standing_of(status: ExecutionStatus, reason: str | None = None) -> Standing:
     return Standing.FAILED
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NodeNow:
     """A node as it stands, for an order that a person gives."""
 

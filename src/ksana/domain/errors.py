@@ -22,6 +22,7 @@ KsanaError
 │   ├── NodeNotCompletable  likewise
 │   ├── NodeNotSkippable    likewise
 │   ├── RunOfPlan           the run is a tenant's task: its plan steers it
+│   ├── RunOfWorkflow       the run is a node of a workflow's run
 │   ├── TenantBusy          the tenant has another task
 │   ├── PlanRefused         the plan is not in a state in which this can be asked of it
 │   ├── TaskRefused         likewise, a tenant's task
@@ -219,6 +220,14 @@ class RunOfPlan(Conflict):
     def __init__(self, run: str, plan: str, tenant: str) -> None:
         told = f"run {run} is the task of tenant {tenant} in plan {plan}: steer it at /api/v1/tenants/{tenant}/task"
         super().__init__(told, details={"runId": run, "planId": plan, "tenantId": tenant})
+
+
+class RunOfWorkflow(Conflict):
+    code = "RUN_OF_WORKFLOW"
+
+    def __init__(self, run: int, node: str) -> None:
+        told = f"run {run} is the node {node} of a workflow's run: give it orders there"
+        super().__init__(told, details={"runId": str(run), "nodeId": node})
 
 
 class TenantBusy(Conflict):

@@ -67,6 +67,7 @@ class EventType(StrEnum):
     TASK_CANCELLED = "task.cancelled"
     TASK_CHANGED = "task.changed"
     TASK_CHECKPOINT_CHANGED = "task.checkpoint_changed"
+    FAILURES_ACKNOWLEDGED = "failures.acknowledged"
     INSTANCE_JOINED = "instance.joined"
     INSTANCE_LEFT = "instance.left"
     INSTANCE_LOST = "instance.lost"
@@ -75,7 +76,8 @@ class EventType(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Event:
     id: int
-    type: EventType
+    type: EventType | str
+    """A text that is none of them was written by a newer version."""
     at: datetime
     subject: str
     """The thing it happened to, as `kind/id`."""

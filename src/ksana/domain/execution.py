@@ -1,7 +1,7 @@
 """An execution: the unit that the queue holds and a worker claims. And its attempts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from ksana.domain.job import Job
 from ksana.domain.outcome import NO_EVIDENCE, Evidence
 from ksana.domain.states import AttemptStatus, ExecutionStatus
+from ksana.domain.values import immutable
 from ksana.domain.workflow import NodeClaim
 
 
@@ -21,7 +22,7 @@ class Trigger(StrEnum):
     PLAN = "plan"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Execution:
     """A stored execution. `epoch` grows with each claim; only the holder of the current one may end it."""
 
@@ -57,7 +58,7 @@ class Execution:
     """How many of its attempts ended with the instance that made them: those do not count against its retries."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Attempt:
     """One try. Written when it ends; while it runs, the execution's own row tells all there is to tell."""
 
@@ -72,7 +73,7 @@ class Attempt:
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Claimed:
     """An execution that is now this instance's, under `execution.epoch`, with the job as it stands."""
 
@@ -84,7 +85,7 @@ class Claimed:
     """Whose share of the workers it takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Claim:
     """The right to end one attempt: whoever cannot show the current epoch writes nothing."""
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from ksana.domain.errors import InvalidInput
 from ksana.domain.retry import NO_RETRY, RetryPolicy
+from ksana.domain.values import immutable
 
 NAME_LENGTH = 128
 DESCRIPTION_LENGTH = 512
@@ -47,7 +48,7 @@ class Contract(StrEnum):
     JOBCHAIN = "jobchain"  # documents 000 and 001
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JobSpec:
     """A job as its author defines it."""
 
@@ -91,7 +92,7 @@ class JobSpec:
         return self.concurrency is not ConcurrencyPolicy.PARALLEL
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Job:
     """A stored job. `id` is document 003's integer, `key` the string that documents 000, 001 and 002 use."""
 

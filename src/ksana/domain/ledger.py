@@ -1,15 +1,16 @@
 """Stored schedules and the ledger of their planned instants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from ksana.domain.schedule import FireDecision, ScheduleSpec
 from ksana.domain.states import OccurrenceOutcome, ScheduleStatus
+from ksana.domain.values import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Schedule:
     """A stored schedule. `next_planned_for` is its cursor: the instant that the ledger has no row for yet."""
 
@@ -29,7 +30,7 @@ class Schedule:
     """A schedule belongs to a job or to a workflow."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Firing:
     """A decision about a schedule that is due. It holds only while the schedule still has this version and cursor."""
 
@@ -39,7 +40,7 @@ class Firing:
     decision: FireDecision
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fired:
     """What `fire` wrote for one firing. `lost`: the schedule had moved on, and nothing was written."""
 
@@ -54,7 +55,7 @@ class Fired:
     """Why it could not be written, if that is so."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Occurrence:
     """A planned instant, or an unbroken range of `count` of them with one fate."""
 

@@ -1,12 +1,14 @@
 """What an executor returns: a closed set. Nothing else ends an attempt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
+from ksana.domain.values import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Evidence:
     """What was sent and what came back, kept with the attempt. Empty for executors that send nothing."""
 
@@ -20,13 +22,13 @@ class Evidence:
 NO_EVIDENCE = Evidence()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Succeeded:
     output: Any = None
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Failed:
     error: str
     retryable: bool = True
@@ -34,13 +36,13 @@ class Failed:
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TimedOut:
     error: str
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AwaitingCallback:
     """The target has accepted the work and will report to the callback before `within` has passed; None: at any time."""
 
@@ -48,13 +50,13 @@ class AwaitingCallback:
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cancelled:
     reason: str = "cancelled"
     evidence: Evidence = NO_EVIDENCE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Deferred:
     """There is nothing to do before that time; it is asked again then."""
 

@@ -1,17 +1,17 @@
 """Whether a failed attempt is tried again, and when. A decision is a value; the store writes it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ksana.domain.durations import LONGEST
 from ksana.domain.errors import InvalidInput
+from ksana.domain.values import immutable
 
 MAX_ATTEMPTS = 1_000
 DEFAULT_MAX_DELAY = timedelta(days=1)
 """How far waits grow if the policy does not say, and the longest `Retry-After` that a target is granted."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RetryPolicy:
     """`max_attempts` in all, so 1 never retries; the n-th wait is `delay · multiplier^(n-1)`, at most `max_delay`.
 
@@ -50,12 +50,12 @@ class RetryPolicy:
 NO_RETRY = RetryPolicy()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RetryAt:
     instant: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GiveUp:
     reason: str
 

@@ -16,7 +16,6 @@ MAX_FIRES; if more are due, the cursor stands at the next, and the next decision
 `schedule_spec` is the definition, `schedule_instants` its instants; both are imported from here.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 
@@ -33,6 +32,7 @@ from ksana.domain.schedule_instants import (
 )
 from ksana.domain.schedule_spec import MisfirePolicy, ScheduleKind, ScheduleSpec, document_002_misfire
 from ksana.domain.states import OccurrenceOutcome
+from ksana.domain.values import immutable
 
 __all__ = [
     "MAX_FIRES",
@@ -63,7 +63,7 @@ class ScheduleStuck(KsanaError):
     code = "SCHEDULE_STUCK"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SkippedRange:
     """`count` consecutive instants that are not run, from `first` to `last`."""
 
@@ -74,7 +74,7 @@ class SkippedRange:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FireDecision:
     """What becomes of the due instants, and where the cursor stands then; None if no instant is left."""
 

@@ -208,6 +208,8 @@ HOLDS_SLOT = frozenset({E_.RUNNING, E_.RETRYING, E_.CALLBACK_PENDING})
 """Counts against its job's concurrency limit: from its first attempt until its end, so that queued runs keep their order."""
 SUCCEEDED = frozenset({E_.SUCCESS, E_.CALLBACK_SUCCESS})
 UNSUCCESSFUL = _UNSUCCESSFUL
+FAILURES = UNSUCCESSFUL - {E_.CANCELED, E_.STOPPED}
+"""Ended badly, and nobody asked for it."""
 RETRYABLE_BY_HAND = UNSUCCESSFUL
 COMPLETABLE_BY_HAND = UNSUCCESSFUL | {E_.RUNNING, E_.CALLBACK_PENDING, E_.DELEGATED}
 SKIPPABLE_BY_HAND = UNSUCCESSFUL | {E_.PENDING, E_.SCHEDULED, E_.QUEUED, E_.RETRYING, E_.CALLBACK_PENDING}

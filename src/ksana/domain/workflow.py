@@ -1,7 +1,7 @@
 """A workflow: a versioned graph of nodes, and the snapshot of everything that a run of it started with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from ksana.domain.dag import Graph, TriggerRule
 from ksana.domain.job import JobSpec, RecoveryRule
 from ksana.domain.retry import RetryPolicy
+from ksana.domain.states import ExecutionStatus
+from ksana.domain.values import immutable
 
 WORKFLOW = "workflow"
 """The type of a node that is another workflow."""
@@ -28,7 +30,7 @@ class Overlap(StrEnum):
     REPLACE = "REPLACE"  # it takes the place of those that run: they are stopped
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ForEach:
     """One execution for each item of a list: given, or worked out by an expression over params and artifacts."""
 
@@ -36,7 +38,7 @@ class ForEach:
     max_parallel: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Node:
     """A node as its author defines it: it names a job, or carries one itself (`type` and `config`)."""
 
@@ -56,7 +58,7 @@ class Node:
     worker_queue: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dag:
     """A graph that can be run, read from `document`, which is kept as it was given."""
 
@@ -70,7 +72,7 @@ class Dag:
     params_schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowSpec:
     """A workflow as its author defines it; whether it is enabled is not part of its definition."""
 
@@ -79,7 +81,7 @@ class WorkflowSpec:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Workflow:
     id: int
     key: str
@@ -90,7 +92,7 @@ class Workflow:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowSummary:
     """A workflow without its graph, for lists."""
 
@@ -104,7 +106,7 @@ class WorkflowSummary:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowVersion:
     """One definition that a workflow has, or had."""
 
@@ -114,7 +116,11 @@ class WorkflowVersion:
     created_by: str
 
 
-@dataclass(frozen=True, slots=True)
+ASKS_BY_NAME = frozenset({"http", "shell", WAIT, WORKFLOW})
+"""Types that use of other nodes only what their config names; others are shown all that they depend on."""
+
+
+@immutable
 class SnapshotNode:
     """A node with everything that it takes to run it, whatever becomes of its job."""
 
@@ -125,8 +131,13 @@ class SnapshotNode:
     needs: tuple[str, ...] = ()
     """Other nodes whose artifacts its expressions and templates use."""
 
+    @property
+    def sees(self) -> frozenset[str]:
+        """The nodes that it is shown."""
+        return frozenset(self.needs if self.spec.type in ASKS_BY_NAME else (*self.needs, *self.node.depends_on))
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Snapshot:
     """The graph and the jobs, as they were when a run started. `digest` names it: two with one digest are the same."""
 
@@ -139,7 +150,7 @@ class Snapshot:
         return self.dag.graph
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TaskOf:
     """The tenant's task that a run is."""
 
@@ -148,7 +159,15 @@ class TaskOf:
     tenant_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
+class Ended:
+    """A node of a run, as others see it who need what it made."""
+
+    status: ExecutionStatus
+    artifact: Any
+
+
+@immutable
 class NodeClaim:
     """What a worker must know of the workflow run whose node it has claimed."""
 
@@ -162,6 +181,8 @@ class NodeClaim:
     checkpoint: Any = None
     is_item: bool = False
     task: TaskOf | None = None
+    seen: Mapping[str, Ended] | None = None
+    """What the nodes that it sees made; None: too much to be brought along, it is to be asked for."""
 
 
 def item_id(node: str, index: int) -> str:

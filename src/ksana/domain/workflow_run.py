@@ -1,12 +1,13 @@
 """A run of a workflow. Its nodes are executions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from ksana.domain.execution import Execution, Trigger
 from ksana.domain.states import RunStatus
+from ksana.domain.values import immutable
 
 FAIL_FAST = "fail_fast"
 RUN_TIMEOUT = "timeout"
@@ -18,7 +19,7 @@ OWN_REASONS = STOPPED_BY_ITSELF | {AT_BOUNDARY}
 """Words that mean something here, and that a person's reason must not be."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkflowRun:
     """A stored run. Its nodes are executions."""
 
@@ -51,7 +52,7 @@ class WorkflowRun:
     """Of a run that is a tenant's task."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NodeRun:
     """A node of a run as it stands: its execution, and what it is by the snapshot. Items have `parent_id`."""
 
