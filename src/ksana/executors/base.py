@@ -1,16 +1,17 @@
 """The port of executors: what an execution needs to be run, and the closed set of ways in which it ends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 from ksana.domain.execution import Execution
 from ksana.domain.job import ExecutionMode, Job
 from ksana.domain.outcome import Outcome
+from ksana.domain.values import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallbackGrant:
     """Where and with what right the target reports the result of this attempt."""
 
@@ -19,7 +20,7 @@ class CallbackGrant:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Place:
     """Where in a workflow an execution stands."""
 
@@ -65,7 +66,7 @@ class NoTools:
 NO_TOOLS = NoTools()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExecutionContext:
     """One attempt, with everything that its executor may use."""
 
@@ -100,11 +101,15 @@ class ExecutionContext:
 
 
 def rfc3339(instant: datetime) -> str:
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    """As in `2026-01-31T12:00:00Z`."""
+    return (instant if instant.tzinfo is UTC else instant.astimezone(UTC)).isoformat()[:-6] + "Z"
 
 
 class Executor(Protocol):
-    """Runs jobs of one type."""
+    """Runs jobs of one type.
+
+    One that says `keeps_deadline = True` is trusted to end by itself at `context.timeout`; any other is cut off soon after.
+    """
 
     type: ClassVar[str]
 

@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, ClassVar
-
-import aiohttp
-from aiohttp.abc import AbstractResolver
 
 from ksana import __version__, failpoints
 from ksana.domain.durations import format_duration
 from ksana.domain.outcome import Failed, Outcome, TimedOut
 from ksana.executors.base import ExecutionContext
-from ksana.executors.egress import EgressClient, Outgoing
+from ksana.executors.egress import EgressClient
+from ksana.executors.egress_connection import Answer, Bounds
+from ksana.executors.egress_errors import ConnectTimeout, Denied
+from ksana.executors.egress_names import Resolver
 from ksana.executors.egress_policy import EgressPolicy
-from ksana.executors.http_answer import read_body, settled
-from ksana.executors.http_config import HttpTarget, checked_config
-from ksana.executors.http_errors import NETWORK_ERRORS, denial, overdue, spoken, unconnected
+from ksana.executors.http_answer import settled
+from ksana.executors.http_config import checked_config
+from ksana.executors.http_errors import NETWORK_ERRORS, overdue, spoken, unconnected
 from ksana.executors.http_evidence import Exchange
+from ksana.executors.http_prepared import PreparedJobs
 from ksana.executors.http_request import REDIRECTS, Sender, Unsendable, compose, redirected
 from ksana.telemetry import log
 
@@ -46,11 +47,15 @@ class HttpExecutor:
     """Sends one request an attempt. 2xx succeeds; 408, 429, 5xx and a broken network may be tried again; the rest is final."""
 
     type: ClassVar[str] = "http"
+    keeps_deadline: ClassVar[bool] = True
 
-    def __init__(self, options: HttpOptions | None = None, *, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, options: HttpOptions | None = None, *, resolver: Resolver | None = None) -> None:
         self._options = options or HttpOptions()
         self._client = EgressClient(self._options.policy, connections=self._options.connections, resolver=resolver)
         self._sender = Sender(self._options.policy, self._options.user_agent, self._options.connect_timeout)
+        self._prepared = PreparedJobs(self._sender)
+        self._bounds = Bounds(self._options.max_read, self._options.max_kept)
+        self._following = replace(self._bounds, unread=REDIRECTS)
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """The config of a job with its defaults filled in. InvalidInput names the part that is wrong, as in `url`."""
@@ -58,10 +63,9 @@ class HttpExecutor:
 
     async def execute(self, context: ExecutionContext) -> Outcome:
         """Calls the target once. Raises nothing; if it is cancelled, the connection is closed and the cancellation passes."""
-        exchange = _exchange(context, self._options.max_kept)
+        exchange = _exchange(context)
         try:
-            async with asyncio.timeout(context.timeout.total_seconds()):
-                return await self._call(context, exchange)
+            return await self._call(context, exchange)
         except Unsendable as error:
             return Failed(str(error), retryable=False, evidence=exchange.evidence())
         except TimeoutError as error:
@@ -76,55 +80,43 @@ class HttpExecutor:
         await self._client.close()
 
     async def _call(self, context: ExecutionContext, exchange: Exchange) -> Outcome:
-        target = HttpTarget.of(context.job.spec.config)
-        request = compose(context, target, self._sender)
+        # One deadline over all of it. Whoever waits keeps it: a place among the connections, and the connection.
+        expires_at = asyncio.get_running_loop().time() + context.timeout.total_seconds()
+        prepared = self._prepared.of(context.job.spec.config)
+        request = compose(context, prepared, self._sender)
+        bounds = self._following if prepared.target.follow_redirects else self._bounds
         for _ in range(MAX_REDIRECTS + 1):
-            location = await self._exchange_once(request, exchange, follow=target.follow_redirects)
+            answer = Answer(bounds, without_body=request.frame.method == "HEAD")
+            exchange.sending(request, answer)
+            failpoints.reach("send.before", ConnectionResetError)
+            await self._client.send(request, answer, expires_at=expires_at)
+            failpoints.reach("send.after", ConnectionResetError)
+            location = exchange.header(b"location") if answer.status in bounds.unread else None
             if location is None:
-                return settled(context, exchange, now=datetime.now(UTC))
-            request = redirected(request, exchange.status or 0, location, self._options.policy)
+                return settled(context, exchange)
+            request = redirected(request, answer.status or 0, location, self._options.policy)
         raise Unsendable(f"redirected more than {MAX_REDIRECTS} times")
 
-    async def _exchange_once(self, request: Outgoing, exchange: Exchange, *, follow: bool) -> str | None:
-        """Sends, and reads the answer; or, if that is a redirect to be followed, leaves it unread and says where it leads."""
-        exchange.sending(request)
-        failpoints.reach("send.before", ConnectionResetError)
-        response = await self._client.send(request)
-        failpoints.reach("send.after", ConnectionResetError)
-        try:
-            exchange.answered(response.status, response.headers.items())
-            location = response.headers.get("Location")
-            if follow and location is not None and response.status in REDIRECTS:
-                response.close()
-                return location
-            await read_body(response, exchange, max_read=self._options.max_read)
-        except BaseException:
-            response.close()
-            raise
-        response.release()
-        return None
 
-
-def _exchange(context: ExecutionContext, max_kept: int) -> Exchange:
+def _exchange(context: ExecutionContext) -> Exchange:
     config = context.job.spec.config
     token = context.callback.token if context.callback else None
-    return Exchange(str(config.get("method") or "GET"), str(config.get("url") or ""), token, max_kept)
+    return Exchange(str(config.get("method") or "GET"), str(config.get("url") or ""), token)
 
 
 def _late(error: TimeoutError, context: ExecutionContext, exchange: Exchange) -> str:
-    if isinstance(error, aiohttp.ConnectionTimeoutError) and exchange.request is not None:
+    if isinstance(error, ConnectTimeout) and exchange.request is not None:
         return unconnected(exchange.request)
     return overdue(exchange, format_duration(context.timeout))
 
 
 def _broken(error: BaseException, context: ExecutionContext, exchange: Exchange) -> Outcome:
-    denied = denial(error)
-    if denied is not None:
-        log().warning("target denied", action="http.denied", run_id=context.execution.id, reason=denied.reason)
+    if isinstance(error, Denied):
+        log().warning("target denied", action="http.denied", run_id=context.execution.id, reason=error.reason)
         host = exchange.request.url.host if exchange.request else "that"
         return Failed(f"{host} is not allowed as a target", retryable=False, evidence=exchange.evidence())
     if exchange.status is not None and not 200 <= exchange.status < 300:
-        return settled(context, exchange, now=datetime.now(UTC))  # the status has said it all
+        return settled(context, exchange)  # the status has said it all
     return Failed(spoken(error, exchange.request), evidence=exchange.evidence())
 
 

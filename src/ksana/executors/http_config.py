@@ -70,6 +70,22 @@ def checked_config(config: Mapping[str, Any], policy: EgressPolicy) -> dict[str,
     }
 
 
+def has_templates(target: HttpTarget) -> bool:
+    """Whether anything in it is filled in for each attempt."""
+    found = False
+
+    def looked_at(text: str) -> str:
+        nonlocal found
+        found = found or is_template(text)
+        return text
+
+    try:
+        map_strings([target.url, target.headers, target.body], looked_at)
+    except DocumentTooLarge:
+        return True
+    return found
+
+
 def rendered_url(text: str, variables: Mapping[str, Any]) -> str:
     """The URL filled in; scheme and host are never touched. TemplateFailed as `render`."""
     if not is_template(text):

@@ -1,9 +1,8 @@
 """From a job and an attempt to the request that is sent, and from a redirect to the next one. Pure."""
 
 import json
-import secrets
+import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -11,13 +10,15 @@ import orjson
 from yarl import URL
 
 from ksana.domain.errors import InvalidInput
-from ksana.domain.job import Contract, ExecutionMode
+from ksana.domain.job import Contract, ExecutionMode, Job
+from ksana.domain.values import immutable
 from ksana.executors.base import CallbackGrant, ExecutionContext, Place, rfc3339
-from ksana.executors.egress import Outgoing
 from ksana.executors.egress_policy import EgressPolicy
+from ksana.executors.egress_request import Frame, Outgoing, Parts, framed
 from ksana.executors.egress_rules import MAX_HEADER_BYTES, checked_headers, checked_url
-from ksana.executors.http_config import HttpTarget, rendered_body, rendered_url
-from ksana.executors.http_evidence import is_sensitive
+from ksana.executors.http_config import HttpTarget, has_templates, rendered_body, rendered_url
+from ksana.executors.http_evidence import secrets_of
+from ksana.executors.sensitive import is_sensitive
 from ksana.executors.templates import render
 from ksana.executors.templates_filters import TemplateFailed
 
@@ -28,6 +29,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _NO_LENGTH = frozenset({"GET", "HEAD"})
 _DROPPED_ELSEWHERE = frozenset({"x-ksana-callback-url", "x-ksana-callback-token"})
+_OF_THE_ATTEMPT = frozenset({"idempotency-key", "traceparent"})
 _OF_THE_BODY = frozenset({"content-type", "content-length", "content-encoding"})
 
 
@@ -35,7 +37,7 @@ class Unsendable(Exception):
     """The request cannot be sent as it is, and trying again would not change that. Its text is for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sender:
     """What all requests of an executor have in common."""
 
@@ -44,25 +46,36 @@ class Sender:
     connect_timeout: timedelta
 
 
-def compose(context: ExecutionContext, target: HttpTarget, sender: Sender) -> Outgoing:
-    """The request of this attempt, its templates filled in and checked. Unsendable if it must not or cannot be sent."""
-    variables = variables_of(context)
+@immutable
+class Prepared:
+    """A config as far as it can be worked out before there is an attempt."""
+
+    target: HttpTarget
+    frame: Frame | None
+    """All but the attempt's own headers; None if there are templates to be filled in, or if it cannot be sent."""
+
+
+def prepare(config: Mapping[str, Any], sender: Sender) -> Prepared:
+    """What every attempt of this config has in common. Finds no fault: that is for the attempt to tell."""
+    target = HttpTarget.of(config)
     try:
-        url = checked_url(rendered_url(target.url, variables), sender.policy)
-        given = _given_headers(target.headers, variables)
-        body = _body(context, target, variables)
-    except InvalidInput as error:
-        raise Unsendable(error.message) from error
-    except TemplateFailed as error:
-        raise Unsendable(str(error)) from error
-    except (UnicodeError, TypeError, ValueError) as error:
-        raise Unsendable("the body cannot be written as JSON or UTF-8") from error
-    if body is not None and len(body) > MAX_BODY_BYTES:
-        raise Unsendable(f"the body is larger than {MAX_BODY_BYTES} bytes")
-    ours = _our_headers(context, variables, sender)
-    headers = _merged(ours | _body_headers(target.method, body) | _callback_headers(_grant(context)), given)
-    connect_timeout = target.connect_timeout or sender.connect_timeout
-    return Outgoing(target.method, url, {"Host": url.host_port_subcomponent or "", **headers}, body, connect_timeout)
+        frame = None if has_templates(target) else _framed(target, sender, {}, target.body)
+    except Unsendable:
+        frame = None
+    return Prepared(target, frame)
+
+
+def compose(context: ExecutionContext, prepared: Prepared, sender: Sender) -> Outgoing:
+    """The request of this attempt, its templates filled in and checked. Unsendable if it must not or cannot be sent."""
+    target, frame, grant = prepared.target, prepared.frame, _grant(context)
+    override = context.execution.input.get("override_body")
+    if frame is None or not _is_empty(override) or (grant and frame.body is None and target.method in WITH_BODY):
+        variables = variables_of(context)
+        body = target.body if _is_empty(override) else override
+        if _is_empty(body) and grant and target.method in WITH_BODY:
+            body = _Encoded(_accepted_body(variables))
+        frame = _framed(target, sender, variables, body)
+    return frame.request(_attempt_headers(context, grant, frame.parts.own))
 
 
 def variables_of(context: ExecutionContext) -> dict[str, Any]:
@@ -71,8 +84,7 @@ def variables_of(context: ExecutionContext) -> dict[str, Any]:
     return {
         "run_id": execution.id,
         "task_id": job.id,
-        # Document 002 knows its jobs by strings, the others by numbers.
-        "job_id": job.key if job.spec.contract is Contract.KSANA else job.id,
+        "job_id": _job_id(job),
         "job_name": job.spec.name,
         "task_name": job.spec.name,
         "scheduled_at": context.scheduled_at,
@@ -104,24 +116,26 @@ def redirected(request: Outgoing, status: int, location: str, policy: EgressPoli
 
     As browsers do: 303 becomes a GET, and so does a POST answered with 301 or 302. Another origin is sent no credentials.
     """
+    frame = request.frame
     try:
-        url = checked_url(str(request.url.join(URL(location))), policy, field="Location")
+        url = checked_url(str(frame.url.join(URL(location))), policy, field="Location")
     except (InvalidInput, ValueError) as error:
         reason = error.reason if isinstance(error, InvalidInput) else "not a URL"
         raise Unsendable(f"answered {status} with a Location that cannot be followed: {reason}") from error
-    if _elsewhere(request.url, url) and CALLBACK_TOKEN in request.headers:
+    if _elsewhere(frame.url, url) and CALLBACK_TOKEN in request.headers:
         # Its body may hold the token too, and whoever has that can report.
         raise Unsendable(f"answered {status} with a Location at another origin, which must not see the callback token")
-    becomes_get = (status == 303 and request.method != "HEAD") or (status in {301, 302} and request.method == "POST")
+    becomes_get = (status == 303 and frame.method != "HEAD") or (status in {301, 302} and frame.method == "POST")
     headers = {
         name: value
         for name, value in request.headers.items()
-        if not (becomes_get and name.lower() in _OF_THE_BODY)
-        and not (_elsewhere(request.url, url) and _is_credential(name))
+        if name != "Host"
+        and not (becomes_get and name.lower() in _OF_THE_BODY)
+        and not (_elsewhere(frame.url, url) and _is_credential(name))
     }
-    headers["Host"] = url.host_port_subcomponent or ""
-    method, body = ("GET", None) if becomes_get else (request.method, request.body)
-    return Outgoing(method, url, headers, body, request.connect_timeout)
+    method, body = ("GET", None) if becomes_get else (frame.method, frame.body)
+    parts = Parts(headers, secrets=frame.parts.secrets, sensitive=frame.parts.sensitive)
+    return framed(method, url, body, parts, frame.connect_timeout).request({})
 
 
 def _elsewhere(first: URL, second: URL) -> bool:
@@ -136,13 +150,45 @@ def _grant(context: ExecutionContext) -> CallbackGrant | None:
     return context.callback if context.mode is ExecutionMode.ASYNC else None
 
 
-def _body(context: ExecutionContext, target: HttpTarget, variables: Mapping[str, Any]) -> bytes | None:
-    given = context.execution.input.get("override_body")
-    chosen = target.body if given is None or given == "" else given
-    if chosen is None or chosen == "":
-        grant = _grant(context)
-        return _accepted_body(variables) if grant and target.method in WITH_BODY else None
-    filled = rendered_body(chosen, variables)
+def _framed(target: HttpTarget, sender: Sender, variables: Mapping[str, Any], body: Any) -> Frame:
+    try:
+        url = checked_url(rendered_url(target.url, variables), sender.policy)
+        given = _given_headers(target.headers, variables)
+        sent = _body(body, variables)
+    except InvalidInput as error:
+        raise Unsendable(error.message) from error
+    except TemplateFailed as error:
+        raise Unsendable(str(error)) from error
+    except (UnicodeError, TypeError, ValueError) as error:
+        raise Unsendable("the body cannot be written as JSON or UTF-8") from error
+    if sent is not None and len(sent) > MAX_BODY_BYTES:
+        raise Unsendable(f"the body is larger than {MAX_BODY_BYTES} bytes")
+    # Where both name one, the job's; those that must stay ours were refused before.
+    theirs = {name.lower() for name in given}
+    parts = Parts(
+        before=_without(theirs, {"User-Agent": sender.user_agent, "Accept": "*/*", "Accept-Encoding": "identity"}),
+        after=_without(theirs, _body_headers(target.method, sent)) | given,
+        own=frozenset(theirs & _OF_THE_ATTEMPT),
+        secrets=secrets_of(given),
+        sensitive=any(is_sensitive(name) for name in given),
+    )
+    return framed(target.method, url, sent, parts, target.connect_timeout or sender.connect_timeout)
+
+
+class _Encoded(bytes):
+    """A body of our own, which has no templates."""
+
+
+def _is_empty(body: Any) -> bool:
+    return body is None or body == ""
+
+
+def _body(body: Any, variables: Mapping[str, Any]) -> bytes | None:
+    if _is_empty(body):
+        return None
+    if isinstance(body, _Encoded):
+        return body
+    filled = rendered_body(body, variables)
     if isinstance(filled, str):
         return filled.encode()
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
@@ -164,23 +210,34 @@ def _given_headers(templates: Mapping[str, str], variables: Mapping[str, Any]) -
     return given
 
 
-def _our_headers(context: ExecutionContext, variables: Mapping[str, Any], sender: Sender) -> dict[str, str]:
-    return {
-        "User-Agent": sender.user_agent,
-        "Accept": "*/*",
-        "Accept-Encoding": "identity",
-        "X-Ksana-Run-Id": str(variables["run_id"]),
-        "X-Ksana-Job-Id": str(variables["job_id"]),
-        "X-Ksana-Attempt": str(variables["attempt"]),
-        "X-Ksana-Scheduled-At": str(variables["scheduled_at"]),
+def _attempt_headers(context: ExecutionContext, grant: CallbackGrant | None, own: frozenset[str]) -> dict[str, str]:
+    """What the target is told about this attempt; of that which the job tells itself, nothing."""
+    execution, job, place = context.execution, context.job, context.place
+    headers = {
+        "X-Ksana-Run-Id": str(execution.id),
+        "X-Ksana-Job-Id": str(_job_id(job)),
+        "X-Ksana-Attempt": str(execution.attempt),
+        "X-Ksana-Scheduled-At": context.scheduled_at,
         "Idempotency-Key": context.idempotency_key,
-        "traceparent": f"00-{context.trace_id}-{secrets.token_hex(8)}-01",
-        **_place_headers(context.place),
+        # The span's number is no secret.
+        "traceparent": f"00-{context.trace_id}-{random.getrandbits(64):016x}-01",
     }
+    if place is not None:
+        headers["X-Ksana-Workflow-Run-Id"] = place.run_id
+        headers["X-Ksana-Node-Id"] = place.node_id
+    if grant is not None:
+        headers["X-Ksana-Callback-Url"] = grant.url
+        headers[CALLBACK_TOKEN] = grant.token
+    return _without(own, headers) if own else headers
 
 
-def _place_headers(place: Place | None) -> dict[str, str]:
-    return {"X-Ksana-Workflow-Run-Id": place.run_id, "X-Ksana-Node-Id": place.node_id} if place else {}
+def _job_id(job: Job) -> str | int:
+    """Document 002 knows its jobs by strings, the others by numbers."""
+    return job.key if job.spec.contract is Contract.KSANA else job.id
+
+
+def _without(names: set[str] | frozenset[str], headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in names}
 
 
 def _body_headers(method: str, body: bytes | None) -> dict[str, str]:
@@ -189,19 +246,9 @@ def _body_headers(method: str, body: bytes | None) -> dict[str, str]:
     return {"Content-Type": _content_type(body), "Content-Length": str(len(body))}
 
 
-def _callback_headers(grant: CallbackGrant | None) -> dict[str, str]:
-    return {"X-Ksana-Callback-Url": grant.url, CALLBACK_TOKEN: grant.token} if grant else {}
-
-
 def _content_type(body: bytes) -> str:
     try:
         orjson.loads(body)
     except orjson.JSONDecodeError:
         return "text/plain; charset=utf-8"
     return "application/json"
-
-
-def _merged(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Ours and the job's; where both name one, the job's. Those that must stay ours were refused before."""
-    theirs = {name.lower() for name in given}
-    return {name: value for name, value in ours.items() if name.lower() not in theirs} | dict(given)
