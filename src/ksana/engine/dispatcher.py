@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from ksana.domain.execution import Claimed
 from ksana.engine.loop import Round
+from ksana.engine.recall import Recalled
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
 from ksana.store.requests import ClaimRequest
@@ -23,6 +24,8 @@ SLOW = timedelta(milliseconds=500)
 IN_VAIN = timedelta(milliseconds=20)
 GATHERING = timedelta(milliseconds=5)
 """How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
+SPACING = timedelta(milliseconds=20)
+"""The shortest time between two looks for work that nobody has told us of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Dispatcher:
         self._on_backlog = on_backlog
         self.interval = options.poll_interval
         self._store = store
+        self._next_ready_at = Recalled(store, store.next_ready_at)
         self._workers = workers
         self._owner = owner
         self._options = options
@@ -65,6 +69,9 @@ class Dispatcher:
         """Not before then: what was ready did not fit."""
         self._untold = False
         self._worked_at: datetime | None = None
+        self._looked_at: datetime | None = None
+        self._next_at: datetime | None = None
+        """When the next will be ready, as the last look found."""
         self._claims = 0
         self.claim_under_way: int | None = None
         """The number of the claim whose answer has not come yet: what it took is not with the workers."""
@@ -90,7 +97,7 @@ class Dispatcher:
             return Round(0, wait_until)
         if not self._told and (nothing := await self._nothing_yet(now)) is not None:
             return nothing
-        self._told = False
+        self._told, self._looked_at, self._next_at = False, now, None
         room = self._workers.free
         claimed = await self._claim(self._request(owner, room, now), now)
         if self._owner() != owner:
@@ -113,13 +120,23 @@ class Dispatcher:
     async def _nothing_yet(self, now: datetime) -> Round | None:
         """When to look again if there is nothing to claim now. Asking takes no lock and writes nothing: an idle instance costs
         its database next to nothing."""
+        if not self._due(now) and (looked_at := self._just_looked(now)) is not None:
+            return Round(0, looked_at + SPACING)
         if self._untold:
             self.interval = min(self._options.poll_interval, self._look(now))
-        ready_at = await self._store.next_ready_at(self._options.queues)
-        if ready_at is None or ready_at > now:
-            return Round(0, ready_at)
+        self._looked_at = now
+        self._next_at = await self._next_ready_at(now, self._options.queues)
+        if not self._due(now):
+            return Round(0, self._next_at)
         in_vain = self._vain_until is not None and now < self._vain_until
         return Round(0, self._vain_until) if in_vain else None
+
+    def _due(self, now: datetime) -> bool:
+        return self._next_at is not None and self._next_at <= now
+
+    def _just_looked(self, now: datetime) -> datetime | None:
+        looked_at = self._looked_at
+        return looked_at if looked_at is not None and looked_at <= now < looked_at + SPACING else None
 
     def _some_lane_is_full(self) -> bool:
         most = self._options.per_lane
@@ -167,7 +184,7 @@ class Dispatcher:
         claimed by another, is looked at less and less often."""
         if claimed:
             self._in_vain, self._vain_until = 0, None
-            return now
+            return now + SPACING
         self._in_vain += 1
         self._vain_until = now + min(self._options.poll_interval, IN_VAIN * 2.0 ** min(self._in_vain - 1, 10))
         return self._vain_until
@@ -176,6 +193,6 @@ class Dispatcher:
         """Until when to wait for more places to be free; None: claim now. One claim costs little more for many than for one."""
         if self._free_since is None or now < self._free_since:
             self._free_since = now
-        if 2 * self._workers.free >= self._workers.size or now - self._free_since >= GATHERING:
+        if 4 * self._workers.free >= 3 * self._workers.size or now - self._free_since >= GATHERING:
             return None
         return self._free_since + GATHERING

@@ -9,6 +9,7 @@ from ksana.domain.clock import Clock
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.execution import Claimed
 from ksana.domain.instance import ALL_ROLES, Role
+from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.ledger import Schedule
 from ksana.engine.commands.workflows import WorkflowCommands
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
@@ -34,6 +35,8 @@ from ksana.store.base import Store
 DRIVE_PLANS = timedelta(seconds=5)
 LOOK_AT_PLANS = timedelta(seconds=2)
 """How often to look for what other instances left undone; of what happens here, the services are told."""
+PURGE_AFTER = timedelta(minutes=1)
+"""A start has more urgent things to do than to remove what is old."""
 LAST_WORDS = timedelta(seconds=3)
 """How long the store may take, after the grace, to hear what is handed back and who leaves."""
 
@@ -99,10 +102,10 @@ class Engine:
         of_scheduler: list[Periodic] = [
             Deadlines(store, signals, measures, poll),
             RunDeadlines(store, signals, poll),
-            Led(Retention(store, options.retention), leadership),
             Led(self.progress, leadership),
             self.keeper,
         ]
+        self._purging = Loop(Led(Retention(store, options.retention), leadership), clock, PURGE_AFTER)
         self._of_scheduler = [Loop(each, clock) for each in of_scheduler] + [self._electing, self._recovering]
         self._roles = roles
         self._wire(store, measures)
@@ -112,7 +115,7 @@ class Engine:
         signals = self._signals
         self.leadership.on_elected = self._elected
         self.workers.on_end = self._ended
-        self.workers.on_free = self._room
+        self.workers.on_free = self._free
         store.on_run_ended(measures.run_ended)
         signals.on_plans(self._driving.wake)
         signals.on_shown(self._showing.wake)
@@ -130,7 +133,11 @@ class Engine:
         """Those that this instance's roles need, in the order in which they start."""
         of_both = [self._driving] if self._roles & {Role.SCHEDULER, Role.WORKER} else []
         of_worker = [self._watching, self._dispatching] if Role.WORKER in self._roles else []
-        of_scheduler = [*self._of_scheduler, self._showing, self._scheduling] if Role.SCHEDULER in self._roles else []
+        of_scheduler = (
+            [*self._of_scheduler, self._purging, self._showing, self._scheduling]
+            if Role.SCHEDULER in self._roles
+            else []
+        )
         return [*of_scheduler, *of_both, *of_worker]
 
     async def start(self) -> None:
@@ -164,7 +171,7 @@ class Engine:
             await loop.stop()
         await asyncio.gather(self._resign(), self.workers.drain(grace))
         self._signals.tell_others(Hint.WORK)
-        for loop in (self._showing, self._watching, *self._of_scheduler):
+        for loop in (self._showing, self._watching, self._purging, *self._of_scheduler):
             await loop.stop()
         await self.membership.stop()
 
@@ -209,14 +216,24 @@ class Engine:
         self.dispatcher.expect_work()
         self._dispatching.wake()
 
+    def _free(self, claimed: Claimed) -> None:
+        """A node's result is about to be written: whatever it makes ready is claimed in the same transaction."""
+        if claimed.node is None:
+            self._room()
+        else:
+            self._work()
+
     def _ended(self, claimed: Claimed, _: Result) -> None:
-        self._room()
+        if claimed.job.spec.concurrency is ConcurrencyPolicy.PARALLEL:
+            self._room()
+        else:
+            self._work()  # the job's next may have been let in
         if claimed.node is not None and claimed.node.task is not None:
             self._driving.wake()
             self._showing.wake()
 
     def _room(self) -> None:
-        """A place is free, or the job's next queued run may have been let in."""
+        """A place is free."""
         self.dispatcher.expect_room()
         self._dispatching.wake()
 

@@ -7,19 +7,19 @@ told of once when it begins to fail and once when it works again, not at every t
 import asyncio
 import random
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from ksana.domain.clock import Clock
 from ksana.domain.errors import KsanaError, StoreUnavailable
+from ksana.domain.values import immutable
 from ksana.telemetry import log
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Round:
     """How much was done, and when to look again: None is after the usual interval."""
 
@@ -39,11 +39,12 @@ class Periodic(Protocol):
 
 
 class Loop:
-    """Runs a Periodic until it is stopped. `wake` makes it look at once."""
+    """Runs a Periodic until it is stopped, for the first time after `delay`. `wake` makes it look at once."""
 
-    def __init__(self, periodic: Periodic, clock: Clock) -> None:
+    def __init__(self, periodic: Periodic, clock: Clock, delay: timedelta = timedelta(0)) -> None:
         self._periodic = periodic
         self._clock = clock
+        self._delay = delay
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._stopped = asyncio.Event()
@@ -63,16 +64,24 @@ class Loop:
             await asyncio.wait([self._task])
 
     async def _work(self) -> None:
+        await self._rest(self._delay.total_seconds())
         while not self._stopped.is_set():
             self._woken.clear()
             pause = await self._round()
-            # After a failure nothing but the end shortens the pause: wake-ups would make it a tight loop.
-            interrupted = self._stopped if self._failures else self._woken
-            if pause > 0:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(interrupted.wait(), pause)
-            else:
+            if pause <= 0:
                 await asyncio.sleep(0)  # others want their turn too
+            elif self._failures:
+                # Nothing but the end shortens this pause: wake-ups would make it a tight loop.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopped.wait(), pause)
+            else:
+                await self._rest(pause)
+
+    async def _rest(self, seconds: float) -> None:
+        if seconds > 0:
+            alarm = asyncio.get_running_loop().call_later(seconds, self._woken.set)
+            await self._woken.wait()
+            alarm.cancel()
 
     async def _round(self) -> float:
         """One look; how many seconds until the next."""

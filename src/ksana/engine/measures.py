@@ -1,7 +1,9 @@
 """The engine's figures, under document 003's names and our own. Labels are bounded: no user can make series without end."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -16,6 +18,7 @@ from ksana.store.workflow_requests import EndedRun
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 OTHER = "other"
+T = TypeVar("T")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -29,6 +32,7 @@ class Measures:
     def __init__(self, registry: CollectorRegistry, options: MeasureOptions) -> None:
         self._options = options
         self._known: dict[int, str] = {}
+        self._series: dict[tuple[object, ...], Any] = {}
         self._tasks = Gauge("cronjob_task_total", "Tasks.", ["status"], registry=registry)
         self._runs = Counter("cronjob_run", "Runs that ended.", ["status"], registry=registry)
         self._durations = Histogram(
@@ -85,6 +89,8 @@ class Measures:
 
     def fired(self, schedule: Schedule, decision: FireDecision, fired: Fired) -> None:
         """What `fire` wrote: of what it skipped, the ranges are misfires, the rest was refused by the job."""
+        if not fired.skipped:
+            return
         misfired = sum(part.count for part in decision.skipped)
         for part in decision.skipped:
             self._skips.labels(part.reason).inc(part.count)
@@ -98,14 +104,16 @@ class Measures:
         if claimed.execution.attempt == 1 and claimed.node is None:  # a node is for no instant of its own
             self._lateness.observe(max(0.0, late))
 
-    def running(self, number: int) -> None:
-        self._running.set(number)
+    def running(self, number: Callable[[], int]) -> None:
+        """Who knows how many run, whenever somebody asks."""
+        self._running.set_function(number)
 
     def attempted(self, evidence: Evidence) -> None:
         """An attempt is over, however it went."""
         method = evidence.request.get("method")
         if isinstance(method, str):
-            self._requests.labels(method if method in METHODS else OTHER, _code(evidence.response_code)).inc()
+            known = method if method in METHODS else OTHER
+            self._one(self._requests, known, _code(evidence.response_code)).inc()
 
     def retried(self, claimed: Claimed) -> None:
         self._retries.labels(self._task(claimed.execution.job_id)).inc()
@@ -114,15 +122,15 @@ class Measures:
         """A run is over: counted by how, and by how long it took from its first attempt on. Nodes are not runs."""
         if execution.workflow_run_id is not None:
             return
-        self._runs.labels(CRONJOB_NAMES[status]).inc()
+        self._one(self._runs, CRONJOB_NAMES[status]).inc()
         if execution.started_at is not None:
             seconds = (at - execution.started_at).total_seconds()
-            self._durations.labels(self._task(execution.job_id)).observe(max(0.0, seconds))
+            self._one(self._durations, self._task(execution.job_id)).observe(max(0.0, seconds))
 
     def node_attempted(self, claimed: Claimed, seconds: float) -> None:
         """An attempt of a node is over; its type is one of those that there are."""
         if claimed.node is not None:
-            self._nodes.labels(claimed.job.spec.type).observe(seconds)
+            self._one(self._nodes, claimed.job.spec.type).observe(seconds)
 
     def run_ended(self, ended: EndedRun) -> None:
         """A workflow run is over."""
@@ -158,6 +166,14 @@ class Measures:
             self._flows_active.labels(run_status.value).set(figures.workflow_runs.get(run_status, 0))
         for status in ACTIVE:
             self._active.labels(status.value).set(figures.active.get(status, 0))
+
+    def _one(self, family: T, *labels: str) -> T:
+        """One series of a family, looked up once: labels are from closed sets."""
+        key = (id(family), *labels)
+        found: T | None = self._series.get(key)
+        if found is None:
+            found = self._series[key] = cast("Any", family).labels(*labels)
+        return found
 
     def _task(self, job_id: int | None) -> str:
         if job_id is None:

@@ -6,7 +6,7 @@ Its expressions and templates see `params` (the run's), `nodes` (what the nodes 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ from ksana.domain.errors import KsanaError, StoreFull, StoreUnavailable
 from ksana.domain.execution import Claimed
 from ksana.domain.outcome import Failed, Outcome, Succeeded
 from ksana.domain.states import JOBCHAIN_NODE_NAMES
-from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WAIT, WORKFLOW, NodeClaim
+from ksana.domain.values import immutable
+from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WORKFLOW, NodeClaim
 from ksana.engine.expressions import ExpressionFailed, items, truth
 from ksana.executors.base import Place, rfc3339
 from ksana.executors.templates import rendered_document
@@ -23,16 +24,13 @@ from ksana.executors.templates_filters import TemplateFailed
 from ksana.store.base import Store
 from ksana.store.workflow_requests import NewRun
 
-_ASKS_BY_NAME = frozenset({"http", "shell", WAIT, WORKFLOW})
-"""Types that use of other nodes only what their config names; others are shown all that they depend on."""
-
 
 class Starter(Protocol):
     async def child(self, key: str, params: Mapping[str, Any], depth: int, now: datetime) -> NewRun:
         """What a run for a node starts with. NotFound, InvalidInput."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Surroundings:
     """What a node sees of its run."""
 
@@ -52,17 +50,17 @@ class Surroundings:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeaveOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SpreadOver:
     items: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HandOver:
     run: NewRun
 
@@ -78,11 +76,9 @@ class Nodes:
 
     async def surroundings(self, claimed: Claimed, node: NodeClaim) -> Surroundings:
         """StoreUnavailable."""
-        made = node.snapshot
-        wanted = set(made.needs)
-        if made.spec.type not in _ASKS_BY_NAME:
-            wanted |= set(made.node.depends_on)
-        ended = await self._store.artifacts(node.run_id, sorted(wanted)) if wanted else {}
+        ended = node.seen
+        if ended is None:
+            ended = await self._store.artifacts(node.run_id, sorted(node.snapshot.sees))
         nodes = {
             key: {"status": JOBCHAIN_NODE_NAMES[each.status], "artifact": each.artifact} for key, each in ended.items()
         }

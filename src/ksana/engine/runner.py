@@ -5,11 +5,12 @@ written. A store that cannot be reached is waited for, since the work is done an
 """
 
 import asyncio
+import logging
 import random
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol, TypeVar
 
 from ksana.domain.clock import Clock
@@ -26,7 +27,8 @@ from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Cancelled, Deferred, Failed, Outcome, Succeeded, TimedOut
 from ksana.domain.retry import RetryAt, decide_retry
 from ksana.domain.states import TERMINAL, ExecutionStatus
-from ksana.domain.workflow import TaskOf
+from ksana.domain.values import immutable
+from ksana.domain.workflow import NodeClaim, TaskOf
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
@@ -53,14 +55,14 @@ class ExecutorSource(Protocol):
         """InvalidInput if there is none of that type."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallbackOptions:
     base_url: str
     """Where targets reach the callback interface; a token is appended. Empty: nobody knows."""
     token_ttl: timedelta = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Result:
     """Where an execution went. `fenced`: it was no longer ours, and nothing was written."""
 
@@ -102,7 +104,7 @@ class Runner:
         began, at = self._clock.monotonic(), self._clock.now()
         planned = claimed.execution.planned_for or claimed.execution.created_at
         self._measures.started(claimed, (at - planned).total_seconds())
-        prepared = await self._prepared(claimed, at)
+        prepared = await self._prepared(claimed, at, executed)
         if isinstance(prepared, Result):
             return prepared
         if isinstance(prepared, ExecutionContext):
@@ -123,7 +125,9 @@ class Runner:
 
     # Prepare ----------------------------------------------------------------------------------------------------
 
-    async def _prepared(self, claimed: Claimed, at: datetime) -> "ExecutionContext | Result | Outcome":
+    async def _prepared(
+        self, claimed: Claimed, at: datetime, executed: Callable[[], None]
+    ) -> "ExecutionContext | Result | Outcome":
         """What it takes to execute it; or, of a node, what it became instead."""
         seen = None
         if claimed.node is not None:
@@ -131,8 +135,9 @@ class Runner:
             seen = await self.insisted(lambda: self._nodes.surroundings(claimed, node))
             decision = await self.insisted(lambda: self._nodes.decide(node, seen, at))
             if decision is not None:
+                executed()
                 return await self._turned(claimed, decision, at)
-        execution, job = claimed.execution, claimed.job
+        execution, job, key = claimed.execution, claimed.job, idempotency_key(claimed.execution)
         forced = bool(execution.input.get("force_async"))
         mode = ExecutionMode.ASYNC if forced else job.spec.mode
         grant = None
@@ -148,8 +153,8 @@ class Runner:
             triggered_at=at,
             timeout=job.spec.timeout,
             mode=mode,
-            trace_id=trace_id(execution),
-            idempotency_key=idempotency_key(execution),
+            trace_id=execution.trace_id or key,
+            idempotency_key=key,
             callback=grant,
             place=None if seen is None else seen.place,
             params=execution.input if seen is None else seen.params,
@@ -196,6 +201,8 @@ class Runner:
     async def _executed(self, context: ExecutionContext) -> Outcome:
         try:
             executor = self._executors.get(context.job.spec.type)
+            if getattr(executor, "keeps_deadline", False):
+                return await executor.execute(context)
             async with asyncio.timeout((context.timeout + BACKSTOP).total_seconds()):
                 return await executor.execute(context)
         except AttemptLost:
@@ -208,7 +215,7 @@ class Runner:
             log().error("executor failed", action="run.executor_failed", run_id=context.execution.id, exc_info=error)
             return Failed(f"the executor failed: {type(error).__name__}")
         finally:
-            if isinstance(context.tools, AttemptTools):
+            if isinstance(context.tools, AttemptTools) and context.tools.used:
                 await context.tools.close()
 
     async def _keep_to_tenant(self, task: TaskOf) -> None:
@@ -310,19 +317,25 @@ def claim_of(claimed: Claimed) -> Claim:
 def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
     """One line an attempt, with the fields that document 003 asks for."""
     error = getattr(outcome, "error", None)
-    fields = {
-        "trace_id": trace_id(claimed.execution),
-        "task_id": claimed.job.id,
-        "job": claimed.job.spec.name,
-        "run_id": claimed.execution.id,
-        "attempt": claimed.execution.attempt,
-        "status": "FENCED" if result.status is None else result.status.value,
-        "latency_ms": round(seconds * 1000, 1),
-        "target_url": outcome.evidence.request.get("url", ""),
-    }
-    if claimed.node is not None:
-        fields |= {"workflow_run_id": claimed.node.run_key, "node_id": claimed.node.node_id}
-    if error:
-        log().warning("attempt failed", action="run.attempted", err=error, **fields)
-    else:
-        log().info("attempt ended", action="run.attempted", **fields)
+    logger = log()
+    if error is None and not logger.is_enabled_for(logging.INFO):
+        return
+    fields = {} if claimed.node is None else _place(claimed.node)
+    tell_it = logger.info if error is None else partial(logger.warning, err=error)
+    tell_it(
+        "attempt ended" if error is None else "attempt failed",
+        action="run.attempted",
+        trace_id=trace_id(claimed.execution),
+        task_id=claimed.job.id,
+        job=claimed.job.spec.name,
+        run_id=claimed.execution.id,
+        attempt=claimed.execution.attempt,
+        status="FENCED" if result.status is None else result.status.value,
+        latency_ms=round(seconds * 1000, 1),
+        target_url=outcome.evidence.request.get("url", ""),
+        **fields,
+    )
+
+
+def _place(node: NodeClaim) -> dict[str, str]:
+    return {"workflow_run_id": node.run_key, "node_id": node.node_id}

@@ -16,6 +16,7 @@ from ksana.domain.ledger import Fired, Firing, Schedule
 from ksana.domain.schedule import FireDecision, decide_fire
 from ksana.engine.loop import Round
 from ksana.engine.measures import Measures
+from ksana.engine.recall import Stillness
 from ksana.engine.signals import Signals
 from ksana.engine.window import Window
 from ksana.store.base import Store
@@ -62,6 +63,7 @@ class Scheduler:
         self._signals = signals
         self._measures = measures
         self._window = Window()
+        self._still = Stillness(store)
         self._look_at: datetime | None = None
         self._held_off: dict[int, tuple[datetime, int]] = {}
         """Schedules that were lost to somebody else: until when they are left alone, and how often that was so. Who has one
@@ -97,7 +99,15 @@ class Scheduler:
 
     def _must_look(self, now: datetime) -> bool:
         # A clock that went back must not keep us from looking until it has caught up.
-        return self._look_at is None or not self._look_at - self.interval <= now < self._look_at
+        if self._look_at is not None and self._look_at - self.interval <= now < self._look_at:
+            return False
+        if self._look_at is None or not self._still.lasts(now) or not self._sees_beyond(now + self.interval):
+            return True
+        self._look_at = now + self.interval
+        return False
+
+    def _sees_beyond(self, instant: datetime) -> bool:
+        return self._window.horizon is not None and instant < self._window.horizon
 
     async def _overdue_at(self, headstart: timedelta) -> datetime | None:
         """From when on the leader has not fired what was left to it. Asked of the store each time: the leader moves on."""
@@ -108,6 +118,7 @@ class Scheduler:
     async def _look(self, now: datetime) -> None:
         began = self._clock.monotonic()
         self._look_at = now + self.interval
+        self._still.note(now)
         self._meanwhile.clear()
         until, limit = now + self._options.ahead, self._options.batch_limit
         try:
@@ -182,7 +193,8 @@ class Scheduler:
             self.look_again()
         else:
             self._held_off.pop(schedule.id, None)
-            self._window.put(_moved(schedule, firing.decision))
+            if self._window.reaches(firing.decision.next_fire_at):
+                self._window.put(_moved(schedule, firing.decision))
             self._measures.fired(schedule, firing.decision, fired)
 
     async def _park(self, schedule_id: int, version: int, error: str) -> None:

@@ -21,6 +21,8 @@ CUT = "… what follows is not kept\n"
 class AttemptTools:
     """The tools of one attempt. `close` writes what is left of its logs."""
 
+    __slots__ = ("_claim", "_clock", "_flushing", "_seq", "_size", "_store", "_waiting")
+
     def __init__(self, store: Store, clock: Clock, claim: Claim) -> None:
         self._store = store
         self._clock = clock
@@ -29,6 +31,11 @@ class AttemptTools:
         self._seq = 0
         self._size = 0
         self._flushing: asyncio.Task[None] | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether there may be anything left to be written."""
+        return self._seq > 0
 
     async def save_checkpoint(self, value: Any) -> None:
         if not await self._store.save_checkpoint(self._claim, value):

@@ -10,6 +10,7 @@ from ksana.domain.instance import HEARTBEAT
 from ksana.domain.states import ExecutionStatus
 from ksana.engine.loop import Round
 from ksana.engine.measures import Measures
+from ksana.engine.recall import Recalled
 from ksana.engine.signals import Signals
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
@@ -65,11 +66,12 @@ class Deadlines:
     def __init__(self, store: Store, signals: Signals, measures: Measures, interval: timedelta) -> None:
         self.interval = interval
         self._store = store
+        self._next_at = Recalled(store, store.next_deadline_at)
         self._signals = signals
         self._measures = measures
 
     async def run_once(self, now: datetime) -> Round:
-        due_at = await self._store.next_deadline_at()
+        due_at = await self._next_at(now)
         if due_at is None or due_at > now:
             return Round(0, due_at)
         expired = await self._store.expire_callbacks(now, AT_ONCE)
@@ -89,10 +91,11 @@ class RunDeadlines:
     def __init__(self, store: Store, signals: Signals, interval: timedelta) -> None:
         self.interval = interval
         self._store = store
+        self._next_at = Recalled(store, store.next_run_deadline_at)
         self._signals = signals
 
     async def run_once(self, now: datetime) -> Round:
-        due_at = await self._store.next_run_deadline_at()
+        due_at = await self._next_at(now)
         if due_at is None or due_at > now:
             return Round(0, due_at)
         broken_off = await self._store.expire_runs(now, AT_ONCE)
@@ -119,6 +122,8 @@ class Watch:
         claim_under_way: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._store = store
+        self._still_mine = Recalled(store, store.still_mine)
+        self._claims_of = Recalled(store, store.claims_of)
         self._workers = workers
         self._owner = owner
         self._claim_under_way = claim_under_way
@@ -127,11 +132,11 @@ class Watch:
         """The claim that was under way when those were seen."""
 
     async def run_once(self, now: datetime) -> Round:
-        return Round(await self._stop_what_is_lost() + await self._hand_back_strays(now))
+        return Round(await self._stop_what_is_lost(now) + await self._hand_back_strays(now))
 
-    async def _stop_what_is_lost(self) -> int:
+    async def _stop_what_is_lost(self, now: datetime) -> int:
         claims = self._workers.claims
-        mine = await self._store.still_mine(claims) if claims else frozenset()
+        mine = await self._still_mine(now, claims) if claims else frozenset()
         lost = [claim for claim in claims if claim not in mine and not await self._reported(claim)]
         for claim in lost:
             self._workers.drop(claim)
@@ -151,7 +156,7 @@ class Watch:
         owner = self._owner()
         if owner is None:
             return 0
-        owned = frozenset(await self._store.claims_of(owner, AT_ONCE))
+        owned = frozenset(await self._claims_of(now, owner, AT_ONCE))
         if self._owner() != owner or self._workers.draining:
             # What was dropped with the lease, or is just being handed back, may have been begun: it is no stray.
             return 0
@@ -175,7 +180,8 @@ class RetentionOptions:
 
     def request(self, now: datetime, last: Purged) -> PurgeRequest:
         """What to remove next, from where the last call left off."""
-        return PurgeRequest(now - self.max_age, self.max_runs, self.batch, last.after_job, last.after_schedule)
+        begun = Purged() if last.done else last
+        return PurgeRequest(now - self.max_age, self.max_runs, self.batch, begun.after_job, begun.after_schedule)
 
 
 async def purge_all(store: Store, options: RetentionOptions, now: datetime) -> Purged:

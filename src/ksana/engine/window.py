@@ -28,10 +28,14 @@ class Window:
         """One that has fired, or was changed. If it does not fire by the horizon, a later look finds it."""
         at = schedule.next_fire_at
         self._known.pop(schedule.id, None)
-        if at is not None and self.horizon is not None and at <= self.horizon:
+        if at is not None and self.reaches(at):
             self._known[schedule.id] = schedule
             self._puts += 1  # two for one instant and schedule are never compared by what they are
             heapq.heappush(self._heap, (at, schedule.id, self._puts, schedule))
+
+    def reaches(self, at: datetime | None) -> bool:
+        """Whether a schedule that fires then belongs into the window."""
+        return at is not None and self.horizon is not None and at <= self.horizon
 
     def take_due(self, now: datetime, limit: int) -> list[Schedule]:
         """Those whose time has come, earliest first, at most `limit`; they are no longer in the window."""

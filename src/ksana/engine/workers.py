@@ -29,16 +29,16 @@ class Workers:
         self._store = store
         self._clock = clock
         self.size = size
-        self._measures = measures
         self._tasks: dict[Claim, asyncio.Task[None]] = {}
         self._claimed: dict[Claim, Claimed] = {}
         self._executing: dict[Claim, float] = {}
         """Since when, by the monotonic clock."""
+        measures.running(lambda: len(self._executing))
         self._handing_back = False
         self.on_end: Callable[[Claimed, Result], None] = _ignored
         """Told whenever one is over, and so its job's next may be let in."""
-        self.on_free: Callable[[], None] = _nothing
-        """Told whenever a place is free."""
+        self.on_free: Callable[[Claimed], None] = _nothing
+        """Told whenever a place is free, because the work on this is done and only its result is still to be written."""
 
     @property
     def free(self) -> int:
@@ -73,7 +73,6 @@ class Workers:
         self._claimed[claim] = claimed
         self._executing[claim] = self._clock.monotonic()
         self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
-        self._measures.running(len(self._executing))
 
     def cancel(self, execution_id: int) -> None:
         """Stops the work on it, if it is here. The store has been told already."""
@@ -106,7 +105,7 @@ class Workers:
     async def _work(self, claim: Claim, claimed: Claimed) -> None:
         result = FENCED
         try:
-            result = await self._runner.run(claimed, lambda: self._executed(claim))
+            result = await self._runner.run(claimed, lambda: self._executed(claim, claimed))
         except asyncio.CancelledError:
             if self._handing_back and claim in self._claimed:
                 await self._hand_back(claimed)
@@ -117,13 +116,11 @@ class Workers:
             self._claimed.pop(claim, None)
             self._executing.pop(claim, None)
             self._tasks.pop(claim, None)
-            self._measures.running(len(self._executing))
             self.on_end(claimed, result)
 
-    def _executed(self, claim: Claim) -> None:
+    def _executed(self, claim: Claim, claimed: Claimed) -> None:
         self._executing.pop(claim, None)
-        self._measures.running(len(self._executing))
-        self.on_free()
+        self.on_free(claimed)
 
     async def _hand_back(self, claimed: Claimed) -> None:
         """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""
@@ -156,5 +153,5 @@ def _ignored(_: Claimed, __: Result) -> None:
     """Nobody wants to know."""
 
 
-def _nothing() -> None:
+def _nothing(_: Claimed) -> None:
     """Nor here."""

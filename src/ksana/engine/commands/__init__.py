@@ -1,5 +1,6 @@
 """The only way to change anything: every contract, the command line and the console go through these."""
 
+from ksana.engine.commands.activity import ActivityCommands, Chosen, Done, Wish
 from ksana.engine.commands.definitions import NodeDefaults, Resolver
 from ksana.engine.commands.jobs import JobCommands, JobDraft, JobEdit, RunRequest, ScheduleDraft
 from ksana.engine.commands.plans import PlanCommands, PlanOptions
@@ -9,8 +10,11 @@ from ksana.engine.commands.workflow_runs import WorkflowRunCommands
 from ksana.engine.commands.workflows import StartRequest, WorkflowCommands, WorkflowDraft, WorkflowEdit
 
 __all__ = [
+    "ActivityCommands",
     "CallbackMessage",
     "Canceled",
+    "Chosen",
+    "Done",
     "JobCommands",
     "JobDraft",
     "JobEdit",
@@ -24,6 +28,7 @@ __all__ = [
     "ScheduleDraft",
     "ScheduleEdit",
     "StartRequest",
+    "Wish",
     "WorkflowCommands",
     "WorkflowDraft",
     "WorkflowEdit",

@@ -69,6 +69,8 @@ class RunRequest:
     input: Mapping[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None
     trace_id: str | None = None
+    retry_of: int | None = None
+    """The run of which this is another try."""
 
 
 class JobCommands:
@@ -144,6 +146,7 @@ class JobCommands:
             input=request.input,
             idempotency_key=request.idempotency_key,
             trace_id=request.trace_id,
+            retry_of=request.retry_of,
             actor=actor,
         )
         enqueued = await self._store.enqueue(new)

@@ -1,19 +1,25 @@
-"""Runs: cancelled by a person, reported on by their targets."""
+"""Runs: cancelled by a person, their failures acknowledged by one, reported on by their targets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from ksana import failpoints
 from ksana.domain.clock import Clock
+from ksana.domain.errors import InvalidInput
 from ksana.domain.events import Actor
 from ksana.domain.execution import Execution
 from ksana.domain.states import TERMINAL, ExecutionStatus
 from ksana.engine.measures import Measures
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
+from ksana.store.console_requests import Acknowledgement, Target
 from ksana.store.requests import CallbackAnswer, CallbackReport
+
+CLOCKS_APART = timedelta(minutes=1)
+"""By how much the clock of whoever says a time may be ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,14 @@ class RunCommands:
         if by_this:
             self._measures.ended(after.status, after, now)
         return Canceled(after, by_this=by_this)
+
+    async def acknowledge(self, target: Target | None, until: datetime | None, actor: Actor) -> datetime:
+        """Somebody has seen what of this target, or of all, failed until then, or until now; until when that holds by now.
+        InvalidInput for a time to come: what fails by then nobody can have seen."""
+        now = self._clock.now()
+        if until is not None and until > now + CLOCKS_APART:
+            raise InvalidInput("until", "is in the future")
+        return await self._store.acknowledge(Acknowledgement(until or now, target, actor))
 
     async def report(self, message: CallbackMessage) -> CallbackAnswer:
         """The result of an asynchronous run. NotFound for an unknown token, run or pair of ids."""

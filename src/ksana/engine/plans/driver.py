@@ -11,6 +11,7 @@ from ksana.domain.errors import StoreFull, StoreUnavailable
 from ksana.domain.plan import Nothing, Plan, decide
 from ksana.engine.loop import Round
 from ksana.engine.plans.locks import Locks
+from ksana.engine.recall import Recalled
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
 from ksana.store.plan_requests import Admission, Candidate
@@ -25,12 +26,13 @@ class PlanDriver:
     def __init__(self, store: Store, locks: Locks, signals: Signals, interval: timedelta) -> None:
         self.interval = interval
         self._store = store
+        self._standings = Recalled(store, store.plan_standings)
         self._locks = locks
         self._signals = signals
 
     async def run_once(self, now: datetime) -> Round:
         done = 0
-        for standing in await self._store.plan_standings():
+        for standing in await self._standings(now):
             if not isinstance(decide(standing.plan, standing.waves), Nothing):
                 done += await self._drive(standing.plan, now)
                 self._signals.shown()
@@ -84,14 +86,12 @@ class Progress:
     def __init__(self, store: Store, signals: Signals) -> None:
         self.interval = timedelta(seconds=5)
         self._store = store
+        self._running = Recalled(store, store.running_tasks)
+        """A look that writes nothing, where there is nothing to tell."""
         self._signals = signals
 
     async def run_once(self, now: datetime) -> Round:
-        told = await self._store.tell_progress(now, self.every, self.AT_ONCE) if await self._anybody() else 0
+        told = await self._store.tell_progress(now, self.every, self.AT_ONCE) if await self._running(now, 0, 1) else 0
         if told:
             self._signals.shown()
         return Round(told, now if told >= self.AT_ONCE else None)
-
-    async def _anybody(self) -> bool:
-        """A look that writes nothing, where there is nothing to tell."""
-        return bool(await self._store.running_tasks(0, 1))

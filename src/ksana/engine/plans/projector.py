@@ -11,6 +11,7 @@ from ksana.domain.errors import RuntimeUnavailable
 from ksana.engine.loop import Round
 from ksana.engine.plans.outside import Outside
 from ksana.engine.plans.showing import Shelf, show_tasks, shown_plan
+from ksana.engine.recall import Recalled
 from ksana.runtime.base import RuntimeState
 from ksana.store.base import Store
 from ksana.telemetry import log
@@ -27,11 +28,12 @@ class Projector:
         self.interval = interval
         self._shelf = shelf
         self._store = store
+        self._outbox = Recalled(store, store.outbox)
         self._outside = outside
         self._leads = leads
 
     async def run_once(self, now: datetime) -> Round:
-        rows = await self._store.outbox(AT_ONCE) if self._leads() else ()
+        rows = await self._outbox(now, AT_ONCE) if self._leads() else ()
         if not rows:
             return Round()
         tasks = await self._store.tasks_to_show(sorted({row.task_id for row in rows if row.task_id is not None}))
