@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
 
 from ksana import __version__
-from ksana.api import docs, errors, openapi
+from ksana.api import console, docs, errors, openapi
 from ksana.api.errors import Problems, Translation
 from ksana.api.middleware import MAX_BODY, AnswersHead, Bounded, Guarded, Observed
 from ksana.api.system import Probe, Refresh, system_router
@@ -36,6 +37,8 @@ class ApiOptions:
     refresh_metrics: Refresh | None = None
     max_body: int = MAX_BODY
     contracts: Sequence[Contract] = field(default_factory=tuple)
+    console_folder: Path = console.FOLDER
+    """Where the built console is, if it is."""
 
 
 def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAPI:
@@ -59,6 +62,7 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
     app.state.probe = probe
     errors.install(app, problems)
     docs.install(app)
+    console.install(app, options.console_folder)
     shown = metrics if options.metrics_enabled else None
     system = system_router(probe=probe, version=__version__, metrics=shown, refresh=options.refresh_metrics)
     for router in (system, *(contract.router for contract in options.contracts)):

@@ -1,4 +1,4 @@
-"""The pages for people: API documentation that works without the internet, and where the console will be.
+"""The pages for people: API documentation that works without the internet.
 
 No page has an inline script, and none loads anything from another host.
 """
@@ -12,7 +12,6 @@ from fastapi.staticfiles import StaticFiles
 
 ASSETS = "/docs/assets"
 _BASE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-PLAIN_SECURITY = f"{_BASE}; style-src 'self'"
 # Swagger UI and Redoc write style elements while they run, and Redoc searches in a worker that it makes from a blob.
 DOCS_SECURITY = (
     f"{_BASE}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
@@ -58,13 +57,6 @@ _REDOC = f"""\
 </body>
 </html>
 """
-_CONSOLE = """\
-<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Ksana</title></head>
-<body><p>The console is not built yet; the API is described at <a href="/docs">/docs</a>.</p></body>
-</html>
-"""
 
 
 def install(app: FastAPI) -> None:
@@ -83,10 +75,6 @@ def install(app: FastAPI) -> None:
     @app.get("/redoc", include_in_schema=False)
     async def redoc() -> HTMLResponse:
         return _page(_REDOC, DOCS_SECURITY)
-
-    @app.get("/ui", include_in_schema=False)
-    async def console() -> HTMLResponse:
-        return _page(_CONSOLE, PLAIN_SECURITY)
 
     @app.get("/", include_in_schema=False)
     async def root() -> RedirectResponse:

@@ -1,5 +1,6 @@
 """What contracts are built from: commands to change things, queries and the store to show them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import Request
@@ -14,8 +15,10 @@ from ksana.engine.commands import (
     WorkflowCommands,
     WorkflowRunCommands,
 )
+from ksana.engine.overview import Overviews
 from ksana.engine.queries import Queries
 from ksana.settings import Settings
+from ksana.settings.loading import Shown
 from ksana.store.base import Store
 
 
@@ -33,6 +36,9 @@ class Services:
     workflow_runs: WorkflowRunCommands
     plans: PlanCommands
     settings: Settings
+    overviews: Overviews
+    shown_settings: Sequence[Shown] = ()
+    """Every setting as it may be shown, and where it came from."""
 
 
 def actor_of(request: Request, reason: str = "") -> Actor:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
+from ksana.api.routing import new_router
 from ksana.telemetry import METRICS_TYPE, Metrics
 
 
@@ -57,7 +58,7 @@ Refresh = Callable[[], Awaitable[None]]
 
 def system_router(*, probe: Probe, version: str, metrics: Metrics | None, refresh: Refresh | None = None) -> APIRouter:
     """The routes; `/metrics` only if there are metrics to show."""
-    router = APIRouter(tags=["system"])
+    router = new_router("system")
 
     @router.get("/health", responses={503: {"model": HealthBody, "description": "degraded or stopping"}})
     async def health(response: Response) -> HealthBody:

@@ -3,10 +3,11 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 
 from ksana.api.app import Contract
+from ksana.api.routing import new_router
 from ksana.api.services import Services
 from ksana.api.times import parse_instant, rfc3339
 from ksana.domain.errors import InvalidInput
@@ -37,7 +38,7 @@ class AuditBody(BaseModel):
 
 
 def audit_contract(services: Services) -> Contract:
-    router = APIRouter(tags=["Schedules"])
+    router = new_router("Schedules")
 
     @router.get("/api/v1/schedules:audit", summary="Check that every planned instant is accounted for")
     async def audit(

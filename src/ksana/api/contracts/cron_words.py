@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from cron_descriptor import FormatError, Options, get_description  # type: ignore[import-untyped]
 
+from ksana.api.contracts.cron_chinese import cron_in_chinese
 from ksana.api.times import rfc3339
 from ksana.domain.cron import parse_cron
 from ksana.domain.durations import format_duration
@@ -20,6 +21,23 @@ def in_words(spec: ScheduleSpec) -> str:
     if spec.every is not None:
         return f"Every {format_duration(spec.every)}"
     return "" if spec.run_at is None else f"Once, at {rfc3339(spec.run_at)}"
+
+
+def in_languages(spec: ScheduleSpec) -> dict[str, str] | None:
+    """A cron in the console's languages; None of other kinds, which it words itself."""
+    return None if spec.cron is None else {"en": _english(spec.cron), "zh": _chinese(spec.cron)}
+
+
+def _english(cron: str) -> str:
+    """The library leaves out that a time is every day's."""
+    words = cron_in_words(cron)
+    fields = parse_cron(cron, field="cron").fields
+    return f"{words}, every day" if fields.fixed and fields.text.endswith(" * * *") else words
+
+
+@lru_cache(maxsize=4096)
+def _chinese(cron: str) -> str:
+    return cron_in_chinese(parse_cron(cron, field="cron").fields)
 
 
 @lru_cache(maxsize=4096)

@@ -2,10 +2,11 @@
 
 from typing import Any, Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from ksana.api.app import Contract
+from ksana.api.contracts.console.origins import OriginShown, origins_shown
+from ksana.api.routing import new_router
 from ksana.api.services import Services
 from ksana.api.times import rfc3339
 from ksana.domain.errors import NotFound
@@ -36,8 +37,15 @@ class InstanceBody(BaseModel):
     expiresAt: str = Field(description="When it is taken for dead unless its heart beats again.")
 
 
+class WorkBody(OriginShown):
+    """An execution that it runs: a job's run, or a node of a workflow's."""
+
+    execution: int
+
+
 class InstanceDetail(InstanceBody):
     executions: list[int] = Field(description=f"What it runs now, at most {MOST_SHOWN}.")
+    work: list[WorkBody] = Field(description="The same, by the ids that clients know.")
 
 
 class LeaderBody(BaseModel):
@@ -54,7 +62,7 @@ class InstancesBody(BaseModel):
 
 
 def instances_contract(services: Services) -> Contract:
-    router, store = APIRouter(tags=["Instances"]), services.store
+    router, store = new_router("Instances"), services.store
 
     @router.get("/api/v1/instances", summary="Who lives, leads and holds what")
     async def instances(status: Literal["ALIVE", "LEFT", "DEAD"] | None = None) -> InstancesBody:
@@ -69,7 +77,10 @@ def instances_contract(services: Services) -> Contract:
         found = await _find(store, instance_id)
         held = [claim.execution_id for claim in await store.claims_of(instance_id, MOST_SHOWN)]
         running = (await store.holdings()).get(instance_id, 0)
-        return InstanceDetail(**_shown(found, await store.lock(LEADER), running), executions=held)
+        origins = await origins_shown(store, [f"execution/{each}" for each in held])
+        work = [{"execution": each, **origins[f"execution/{each}"]} for each in held]
+        shown = _shown(found, await store.lock(LEADER), running)
+        return InstanceDetail.model_validate({**shown, "executions": held, "work": work})
 
     return Contract(router)
 

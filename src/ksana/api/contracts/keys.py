@@ -5,6 +5,7 @@ from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.ids import KEY_LENGTH, LARGEST_INTEGER, checked_key
 from ksana.domain.job import Job
 from ksana.domain.ledger import Schedule
+from ksana.domain.plan import Plan, TenantTask
 from ksana.domain.plan_reading import tenant_key
 from ksana.domain.workflow import MAX_ITEMS, Workflow, item_id
 from ksana.domain.workflow_run import WorkflowRun
@@ -31,6 +32,16 @@ async def found_schedule(store: Store, text: str) -> Schedule:
 async def found_workflow(store: Store, text: str) -> Workflow:
     """The workflow with that key. NotFound."""
     return await store.workflow_by_key(possible("workflow", text))
+
+
+async def found_plan(store: Store, text: str) -> Plan:
+    """The plan with that key. NotFound."""
+    return await store.plan_by_key(possible("plan", text))
+
+
+async def found_task(store: Store, text: str) -> TenantTask:
+    """The tenant's task with that key. NotFound."""
+    return await store.task_by_key(possible("task", text))
 
 
 async def found_run(store: Store, text: str) -> WorkflowRun:

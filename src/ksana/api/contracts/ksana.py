@@ -12,6 +12,7 @@ from ksana.api.contracts.ksana_models import JobBody, JobChange, JobShown, RunSh
 from ksana.api.contracts.ksana_reading import FIELDS, named_as_written, read_edit, read_job
 from ksana.api.contracts.ksana_showing import KSANA_WORDING, job_shown
 from ksana.api.contracts.shapes import answer, problems, renamed
+from ksana.api.routing import new_router
 from ksana.api.services import Services, actor_of
 from ksana.domain.errors import InvalidInput, NotFound
 from ksana.domain.events import Actor
@@ -26,7 +27,7 @@ JobId = Annotated[str, Path(alias="id", description="The job's id; the integer o
 
 def ksana_contract(services: Services) -> Contract:
     """The routes of `/jobs`."""
-    router = APIRouter(prefix="/jobs", tags=["Jobs (002)"])
+    router = new_router("Jobs (002)", "/jobs")
     _add_collection(router, services)
     _add_job(router, services)
     _add_orders(router, services)

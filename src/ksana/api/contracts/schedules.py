@@ -1,8 +1,9 @@
 """Ksana's own contract for schedules: `/api/v1/schedules`, of any job or workflow. It translates, and decides nothing."""
 
 import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -17,27 +18,31 @@ from ksana.api.contracts.schedules_models import (
     ScheduleBody,
     ScheduleChange,
     ScheduleShown,
+    SchedulesQuery,
     SchedulesShown,
 )
 from ksana.api.contracts.schedules_owners import owner_of, schedules_of, shown_with_owners
 from ksana.api.contracts.schedules_showing import (
     SCHEDULES_WORDING,
-    Owner,
     instants_shown,
     next_shown,
+    occurrence_shown,
     occurrences_shown,
     page_shown,
     schedule_shown,
 )
 from ksana.api.contracts.schedules_spec import merged, read_spec
 from ksana.api.contracts.shapes import answer, problems, renamed
+from ksana.api.routing import new_router
 from ksana.api.services import Services, actor_of
 from ksana.api.times import parse_instant
+from ksana.domain.cron import EARLIEST
 from ksana.domain.errors import InvalidInput
 from ksana.domain.events import Actor
-from ksana.domain.ledger import Schedule
+from ksana.domain.ledger import Occurrence, Schedule
 from ksana.engine.commands import ScheduleEdit
-from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, PageRequest
+from ksana.store.base import Store
+from ksana.store.requests import EVERY_SCHEDULE, Page, PageRequest
 
 PREFIX = "/api/v1/schedules"
 MOST_ROWS = 10_000
@@ -49,7 +54,7 @@ Instant = Annotated[str | None, Query(description="RFC 3339, as in `2026-01-31T1
 
 def schedules_contract(services: Services) -> Contract:
     """The routes of `/api/v1/schedules`."""
-    router = APIRouter(tags=["Schedules"])
+    router = new_router("Schedules")
     _add_preview(router, services)
     _add_collection(router, services)
     _add_schedule(router, services)
@@ -95,20 +100,13 @@ def _add_collection(router: APIRouter, services: Services) -> None:
         return answer(schedule_shown(schedule, owner), status=201, headers=location)
 
     @router.get(PREFIX, response_model=SchedulesShown, responses=problems(400, 404), summary="List schedules")
-    async def every_schedule(
-        job_id: Annotated[str | None, Query(alias="jobId", description="Of this job only.")] = None,
-        workflow_id: Annotated[str | None, Query(alias="workflowId", description="Of this workflow only.")] = None,
-        page: Annotated[int, Query(ge=1, le=MAX_PAGED_ROWS)] = 1,
-        size: Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE, alias="pageSize")] = 20,
-    ) -> Response:
-        """A page of schedules, oldest first."""
-        with renamed(_FIELDS):
-            wanted = PageRequest(page, size)
-        if job_id is not None or workflow_id is not None:
-            return answer(await _page_of(services, await owner_of(services.store, job_id, workflow_id), wanted))
-        found = await services.store.schedules(wanted)
+    async def every_schedule(query: Annotated[SchedulesQuery, Query()]) -> Response:
+        """A page of schedules, oldest first. Those of one job or workflow cannot be narrowed further."""
+        found = await _matching(services.store, query)
         items = await shown_with_owners(services.store, found.items)
-        return answer(page_shown(items, page=page, size=size, total=found.total or 0))
+        if query.include:
+            await _add_last(services.store, found.items, items)
+        return answer(page_shown(items, page=query.page, size=query.page_size, total=found.total or 0))
 
 
 def _add_schedule(router: APIRouter, services: Services) -> None:
@@ -183,18 +181,23 @@ def _add_instants(router: APIRouter, services: Services) -> None:
         since: Annotated[Instant, Query(alias="from")] = None,
         until: Annotated[Instant, Query(alias="to")] = None,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+        order: Annotated[Literal["oldest", "newest"], Query(description="Which come first.")] = "oldest",
     ) -> Response:
-        """Each planned instant with `from` ≤ planned < `to` and what became of it; the last 24 hours, if left out."""
-        first, last = _span(since, until, services.clock.now())
+        """Each planned instant with `from` ≤ planned < `to` and what became of it; the last 24 hours, if left out. With
+        `order=newest` all of the past, if left out; `next` is then the `to` of the rest."""
+        newest = order == "newest"
+        first, last = _span(since, until, services.clock.now(), EARLIEST if newest else None)
         schedule = await found_schedule(services.store, schedule_id)
-        rows = await services.store.occurrences(schedule.id, first, last, limit + 1)
-        runs = [row.workflow_run_id for row in rows if row.workflow_run_id is not None]
-        return answer(occurrences_shown(rows, limit, await services.store.workflow_run_keys(runs)))
+        rows = await services.store.occurrences(schedule.id, first, last, limit + 1, newest=newest)
+        runs = await _workflow_runs(services.store, rows)
+        return answer(occurrences_shown(rows, limit, runs, newest=newest))
 
 
-def _span(since: str | None, until: str | None, now: datetime) -> tuple[datetime, datetime]:
+def _span(
+    since: str | None, until: str | None, now: datetime, first_of_all: datetime | None
+) -> tuple[datetime, datetime]:
     last = now if until is None else parse_instant(until, field="to")
-    first = _day_before(last) if since is None else parse_instant(since, field="from")
+    first = (first_of_all or _day_before(last)) if since is None else parse_instant(since, field="from")
     if last < first:
         raise InvalidInput("to", "is before from")
     return first, last
@@ -226,10 +229,28 @@ async def _changed(services: Services, schedule_id: str, body: ScheduleChange, a
     return await services.schedules.amend(found.key, edit, actor)
 
 
-async def _page_of(services: Services, owner: Owner, wanted: PageRequest) -> dict[str, Any]:
-    of_owner = await schedules_of(services.store, owner)
-    items = [schedule_shown(each, owner) for each in of_owner[wanted.offset : wanted.offset + wanted.size]]
-    return page_shown(items, page=wanted.page, size=wanted.size, total=len(of_owner))
+async def _matching(store: Store, query: SchedulesQuery) -> Page[Schedule]:
+    with renamed(_FIELDS):
+        wanted = PageRequest(query.page, query.page_size)
+    if query.job_id is None and query.workflow_id is None:
+        return await store.schedules(wanted, query.filters)
+    if query.filters != EVERY_SCHEDULE:
+        raise InvalidInput("keyword", "keyword, status and kind cannot be combined with jobId or workflowId")
+    of_owner = await schedules_of(store, await owner_of(store, query.job_id, query.workflow_id))
+    return Page(of_owner[wanted.offset : wanted.offset + wanted.size], len(of_owner), wanted.page, wanted.size)
+
+
+async def _add_last(store: Store, schedules: Sequence[Schedule], shown: Sequence[dict[str, Any]]) -> None:
+    """What became of the last instant of each."""
+    rows = await store.last_occurrences([each.id for each in schedules])
+    runs = await _workflow_runs(store, rows.values())
+    for schedule, item in zip(schedules, shown, strict=True):
+        last = rows.get(schedule.id)
+        item["last"] = None if last is None else occurrence_shown(last, runs)
+
+
+async def _workflow_runs(store: Store, rows: Iterable[Occurrence]) -> Mapping[int, str]:
+    return await store.workflow_run_keys([row.workflow_run_id for row in rows if row.workflow_run_id is not None])
 
 
 async def _answered(services: Services, schedule: Schedule) -> Response:

@@ -1,14 +1,20 @@
 """The bodies of `/api/v1/schedules`. What a client leaves out of a PUT or PATCH stays as it is."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from ksana.api.contracts.queries import StrictQuery
 from ksana.api.contracts.schedules_spec import MOST_CATCHUP, Kind, Policy
 from ksana.api.contracts.shapes import Strict
+from ksana.api.contracts.values import empty_as_none
+from ksana.domain.clock_change import ClockEffect
 from ksana.domain.ids import LARGEST_INTEGER
+from ksana.domain.schedule import ScheduleKind
+from ksana.domain.states import ScheduleStatus
+from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, ScheduleFilter
 
 MOST_SHOWN = 1_000
 """How many instants can be asked for at once."""
@@ -29,6 +35,7 @@ def _job_id(value: object) -> object:
     return value
 
 
+_Empty = BeforeValidator(empty_as_none)
 JobId = Annotated[str, BeforeValidator(_job_id, json_schema_input_type=str | int)]
 CatchupLimit = Annotated[int, Field(ge=0, le=MOST_CATCHUP)]
 Version = Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
@@ -85,12 +92,30 @@ class ScheduleChange(_ScheduleParts):
     next_fire_at: Any = Field(default=None, description=_IGNORED)
     error: Any = Field(default=None, description=_IGNORED)
     description: Any = Field(default=None, description=_IGNORED)
+    cron_in_words: Any = Field(default=None, description=_IGNORED)
     created_at: Any = Field(default=None, description=_IGNORED)
     updated_at: Any = Field(default=None, description=_IGNORED)
 
 
 PARTS = frozenset({"kind", *_ScheduleParts.model_fields})
 """What of a body makes up the definition."""
+
+
+class SchedulesQuery(StrictQuery):
+    """Which schedules a list has."""
+
+    job_id: Annotated[str | None, Field(description="Of this job only.")] = None
+    workflow_id: Annotated[str | None, Field(description="Of this workflow only.")] = None
+    keyword: Annotated[str | None, _Empty, Field(description="Part of the name of its job or workflow.")] = None
+    status: Annotated[ScheduleStatus | None, _Empty] = None
+    kind: Annotated[Kind | None, _Empty] = None
+    page: Annotated[int, Field(ge=1, le=MAX_PAGED_ROWS)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 20
+    include: Annotated[Literal["last"] | None, Field(description="Each with what became of its last instant.")] = None
+
+    @property
+    def filters(self) -> ScheduleFilter:
+        return ScheduleFilter(self.keyword, self.status, None if self.kind is None else ScheduleKind(self.kind))
 
 
 class PreviewBody(_ScheduleParts):
@@ -107,6 +132,25 @@ class PreviewBody(_ScheduleParts):
 
 class _Shown(BaseModel):
     model_config = _CAMEL
+
+
+class OccurrenceShown(_Shown):
+    """A planned instant, or a range of `count` of them with one fate."""
+
+    planned_for: str
+    last_planned_for: str | None
+    count: int
+    outcome: str = Field(description="`FIRED`, `SKIPPED` or `MISSED`.")
+    reason: str | None
+    run_id: str | None = Field(description="Of the run that it made, as `/api/v1/runs` has it.")
+    recorded_at: str
+
+
+class CronInWords(_Shown):
+    """A cron for people, in the languages of the console."""
+
+    en: str = Field(examples=["At 02:30, Monday through Friday"])
+    zh: str = Field(examples=["每周一至周五 02:30"])
 
 
 class ScheduleShown(_Shown):
@@ -135,8 +179,15 @@ class ScheduleShown(_Shown):
     input: dict[str, Any]
     version: int
     description: str = Field(examples=["At 02:30, Monday through Friday"])
+    cron_in_words: CronInWords | None
     created_at: str
     updated_at: str
+
+
+class ScheduleListed(ScheduleShown):
+    """With `include=last` also what became of its last instant, null before the first."""
+
+    last: OccurrenceShown | None = None
 
 
 class SchedulesShown(_Shown):
@@ -145,7 +196,7 @@ class SchedulesShown(_Shown):
     page: int
     page_size: int
     total: int
-    items: list[ScheduleShown]
+    items: list[ScheduleListed]
 
 
 class InstantShown(_Shown):
@@ -158,28 +209,33 @@ class InstantShown(_Shown):
     )
 
 
+class ClockChangeShown(_Shown):
+    """The next change of the zone's clock, and what this schedule does then."""
+
+    at: str = Field(description="In UTC.", examples=["2027-03-28T01:00:00Z"])
+    before: str = Field(description="What the clock would show.", examples=["2027-03-28T02:00:00+01:00"])
+    after: str = Field(description="What it shows.", examples=["2027-03-28T03:00:00+02:00"])
+    effect: ClockEffect = Field(
+        description="Of instants that the clock leaves out: `ONCE_AFTER`, `LEFT_OUT`; that it shows twice: `ONCE_FIRST`, "
+        "`TWICE`; `NONE` where there are none."
+    )
+    instants: list[InstantShown] = Field(description="The last two before it, and the first three since.")
+
+
 class InstantsShown(_Shown):
     """The next instants."""
 
     timezone: str
     description: str
+    cron_in_words: CronInWords | None
     instants: list[InstantShown]
-
-
-class OccurrenceShown(_Shown):
-    """A planned instant, or a range of `count` of them with one fate."""
-
-    planned_for: str
-    last_planned_for: str | None
-    count: int
-    outcome: str = Field(description="`FIRED`, `SKIPPED` or `MISSED`.")
-    reason: str | None
-    run_id: str | None = Field(description="Of the run that it made, as `/api/v1/runs` has it.")
-    recorded_at: str
+    clock_change: ClockChangeShown | None = Field(description="Within 400 days, if there is one.")
 
 
 class OccurrencesShown(_Shown):
     """The ledger."""
 
     items: list[OccurrenceShown]
-    next: str | None = Field(description="The rest begins here: ask again with this as `from`. Null if there is none.")
+    next: str | None = Field(
+        description="The rest begins here: ask again with this as `from`, or as `to` with `order=newest`. Null if there is none."
+    )

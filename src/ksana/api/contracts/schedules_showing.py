@@ -8,16 +8,17 @@ from zoneinfo import ZoneInfo
 
 from pydantic.alias_generators import to_camel
 
-from ksana.api.contracts.cron_words import in_words
+from ksana.api.contracts.cron_words import in_languages, in_words
 from ksana.api.contracts.schedules_spec import Defaults, Wording, parts_of
 from ksana.api.times import rfc3339, rfc3339_or_none
+from ksana.domain.clock_change import effect_of, instants_around, next_change
 from ksana.domain.cron import load_zone
 from ksana.domain.job import Job
 from ksana.domain.ledger import Occurrence, Schedule
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec, fire_time, next_instants
 from ksana.domain.schedule_instants import TICK
 from ksana.domain.states import ScheduleStatus
-from ksana.domain.workflow import Workflow
+from ksana.domain.workflow import Workflow, WorkflowSummary
 
 _RENAMED = {"misfire": "misfirePolicy", "anchor": "startAt"}
 
@@ -37,7 +38,7 @@ class Owner:
     """Whose schedule it is: one of the two, if it is still there."""
 
     job: Job | None = None
-    workflow: Workflow | None = None
+    workflow: Workflow | WorkflowSummary | None = None
 
 
 def schedule_shown(schedule: Schedule, owner: Owner) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def schedule_shown(schedule: Schedule, owner: Owner) -> dict[str, Any]:
         "jobId": None if job is None else job.key,
         "jobName": None if job is None else job.spec.name,
         "workflowId": None if workflow is None else workflow.key,
-        "workflowName": None if workflow is None else workflow.spec.name,
+        "workflowName": workflow.spec.name if isinstance(workflow, Workflow) else workflow and workflow.name,
         **definition,
         "status": schedule.status.value,
         "nextPlannedFor": rfc3339_or_none(schedule.next_planned_for),
@@ -58,6 +59,7 @@ def schedule_shown(schedule: Schedule, owner: Owner) -> dict[str, Any]:
         "input": dict(schedule.input),
         "version": schedule.version,
         "description": in_words(schedule.spec),
+        "cronInWords": in_languages(schedule.spec),
         "createdAt": rfc3339(schedule.created_at),
         "updatedAt": rfc3339(schedule.updated_at),
     }
@@ -78,7 +80,24 @@ def instants_shown(
     return {
         "timezone": spec.timezone,
         "description": in_words(spec),
+        "cronInWords": in_languages(spec),
         "instants": [_instant(spec, at, zone, schedule_id) for at in next_instants(spec, after, limit=count)],
+        "clockChange": _clock_change(spec, after, zone, schedule_id),
+    }
+
+
+def _clock_change(
+    spec: ScheduleSpec, after: datetime, zone: ZoneInfo, schedule_id: int | None
+) -> dict[str, Any] | None:
+    change = next_change(spec.timezone, after)
+    if change is None:
+        return None
+    return {
+        "at": rfc3339(change.after),
+        "before": change.before.isoformat(),
+        "after": change.after.isoformat(),
+        "effect": effect_of(spec, change).value,
+        "instants": [_instant(spec, at, zone, schedule_id) for at in instants_around(spec, change, after)],
     }
 
 
@@ -93,13 +112,17 @@ def _instant(spec: ScheduleSpec, planned: datetime, zone: ZoneInfo, schedule_id:
     }
 
 
-def occurrences_shown(rows: Sequence[Occurrence], limit: int, runs: Mapping[int, str]) -> dict[str, Any]:
-    """The first `limit` rows, and where the others begin; `runs` has the keys of workflow runs."""
-    following = rows[limit].planned_for if len(rows) > limit else None
-    return {"items": [_occurrence(row, runs) for row in rows[:limit]], "next": rfc3339_or_none(following)}
+def occurrences_shown(
+    rows: Sequence[Occurrence], limit: int, runs: Mapping[int, str], *, newest: bool
+) -> dict[str, Any]:
+    """The first `limit` rows, and where the others begin, or end if the newest come first; `runs` has the keys of workflow
+    runs."""
+    edge = limit - 1 if newest else limit
+    following = rows[edge].planned_for if len(rows) > limit else None
+    return {"items": [occurrence_shown(row, runs) for row in rows[:limit]], "next": rfc3339_or_none(following)}
 
 
-def _occurrence(row: Occurrence, runs: Mapping[int, str]) -> dict[str, Any]:
+def occurrence_shown(row: Occurrence, runs: Mapping[int, str]) -> dict[str, Any]:
     run = None if row.execution_id is None else str(row.execution_id)
     return {
         "plannedFor": rfc3339(row.planned_for),

@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
+from ksana.api.openapi import answer_of
 from ksana.domain.errors import InvalidInput
 
 _SAID = {
@@ -23,6 +25,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class Shown(BaseModel):
+    """What goes out, in camelCase."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
 class ErrorBody(BaseModel):
     """Every error."""
 
@@ -34,12 +42,13 @@ class ErrorBody(BaseModel):
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """These error answers, for the `responses` of a route."""
-    return {status: {"model": ErrorBody, "description": _SAID[status]} for status in statuses}
+    return {status: answer_of(ErrorBody, _SAID[status]) for status in statuses}
 
 
 def answer(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """JSON that has its shape already: no model reads it again."""
-    return Response(orjson.dumps(content), status_code=status, headers=headers, media_type="application/json")
+    """JSON that has its shape already: no model reads it again. Instants in it are written as RFC 3339 with a `Z`."""
+    written = orjson.dumps(content, option=orjson.OPT_UTC_Z)
+    return Response(written, status_code=status, headers=headers, media_type="application/json")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import Path, Query
@@ -93,6 +93,7 @@ def empty_as_none(value: Any) -> Any:
 
 
 Enabled = Annotated[bool | None, BeforeValidator(empty_as_none)]
+Include = Annotated[Literal["runs"] | None, Query(description="Also what became of it.")]
 
 
 def as_json(value: Any, *, field: str) -> str:

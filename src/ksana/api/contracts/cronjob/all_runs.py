@@ -4,10 +4,7 @@ A task's run has a number and is written as document 003 has it; a workflow's ru
 001 has it. The list has both, newest first, unless the question is about one kind only.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import WithJsonSchema
@@ -27,24 +24,14 @@ from ksana.domain.execution import Execution
 from ksana.domain.ids import checked_key
 from ksana.domain.states import JOBCHAIN_RUN_NAMES, ExecutionStatus
 from ksana.domain.workflow_run import WorkflowRun
-from ksana.store.requests import MAX_PAGE_SIZE, MAX_PAGED_ROWS, Page, PageRequest
+from ksana.store.requests import Page, PageRequest
 from ksana.store.workflow_requests import RunFilter
 
-Run = TypeVar("Run", Execution, WorkflowRun)
 AnyRunId = Annotated[
     str,
     Path(alias="run_id", description="A number is the run of a task, anything else the run of a workflow."),
     WithJsonSchema({"anyOf": [ID_SCHEMA, {"type": "string"}]}),
 ]
-NOTHING: Page[Any] = Page([], 0, 1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A run as the list has it, and when it was asked for."""
-
-    at: datetime
-    shown: dict[str, Any]
 
 
 class AllRuns:
@@ -88,24 +75,23 @@ class AllRuns:
         run = await store.execution(run_id)
         queued = run.status is ExecutionStatus.QUEUED
         position = await store.queue_position(run_id) if queued else None
-        shown = writing.run_detail(run, await store.attempts(run_id), await store.callbacks(run_id), position)
-        return Response(shown.model_dump_json(), media_type="application/json")
+        return answer(writing.run_detail(run, await store.attempts(run_id), await store.callbacks(run_id), position))
 
     async def find(self, wanted: Wanted, whose: WhoseRuns, paging: WhichPage) -> Response:
         """Of every task and workflow, newest first. `from` and `to` need a job to be named, and `before_id` asks for runs of
         tasks only."""
         page = paging.request()
         if whose.task_id is not None or whose.job_id or page.before_id is not None:
-            return answer(_page(await self._of_tasks(wanted, whose, page), page, _task_run))
+            return _page(await self._of_tasks(wanted, whose, page))
         if whose.workflow_id:
-            return answer(_page(await self._of_workflow(wanted, whose.workflow_id, page), page, _workflow_run))
-        return answer(await self._of_both(wanted, page))
+            return _page(await self._of_workflow(wanted, whose.workflow_id, page))
+        return _page(await self._of_both(wanted, page))
 
     async def _of_tasks(self, wanted: RunQuery, whose: Whose, page: PageRequest) -> Page[Execution]:
         named = {each for each in (whose.task_id, await self._id_of(whose.job_id)) if each is not None}
         filters = wanted.filter(min(named, default=None))
         if len(named) > 1 or 0 in named or whose.workflow_id:  # no run is of two, nor of one that is not there
-            return NOTHING
+            return Page([], 0, page.page, page.size)
         return await self._services.store.executions(filters, page)
 
     async def _of_workflow(self, wanted: RunQuery, workflow_id: str, page: PageRequest) -> Page[WorkflowRun]:
@@ -115,23 +101,10 @@ class AllRuns:
         filters = RunFilter(checked_key(workflow_id, field="workflowId"), statuses)
         return await self._services.store.workflow_runs(filters, page)
 
-    async def _of_both(self, wanted: RunQuery, page: PageRequest) -> dict[str, Any]:
-        """The newest of each kind, as many as the pages up to this one have, put together."""
-        store, count = self._services.store, page.page * page.size
-        filters = wanted.of_both(None)
-        statuses = wanted.workflow_statuses()
-        found: list[Listed] = []
-        total = 0
-        if filters is not None:
-            runs, total = await _newest(lambda page: store.executions(filters, page), count)
-            found += [Listed(run.created_at, _task_run(run)) for run in runs]
-        if statuses is not None:
-            others, more = await _newest(lambda page: store.workflow_runs(RunFilter(None, statuses), page), count)
-            found += [Listed(run.created_at, _workflow_run(run)) for run in others]
-            total += more
-        found.sort(key=lambda each: each.at, reverse=True)
-        items = [each.shown for each in found[page.offset : count]]
-        return _written(items, page, min(total, MAX_PAGED_ROWS))
+    async def _of_both(self, wanted: RunQuery, page: PageRequest) -> Page[Execution | WorkflowRun]:
+        tasks, statuses = wanted.of_both(None), wanted.workflow_statuses()
+        workflows = None if statuses is None else RunFilter(None, statuses)
+        return await self._services.store.all_runs(tasks, workflows, page)
 
     async def _id_of(self, job_id: str | None) -> int | None:
         """The integer of a job's key; 0, which none has, if there is no such job."""
@@ -145,28 +118,14 @@ class AllRuns:
             return 0
 
 
-async def _newest(read: Callable[[PageRequest], Awaitable[Page[Run]]], count: int) -> tuple[Sequence[Run], int]:
-    """The first `count` of a list, and how many there are."""
-    size, items = min(count, MAX_PAGE_SIZE), list[Run]()
-    for number in range(1, -(-count // size) + 1):
-        page = await read(PageRequest(number, size))
-        items += page.items
-        if len(page.items) < size:
-            break
-    return items, page.total or 0
+def _shown(run: Execution | WorkflowRun) -> dict[str, Any]:
+    if isinstance(run, WorkflowRun):
+        return run_summary(run)
+    return {**writing.run_fields(run), "kind": "task"}
 
 
-def _task_run(run: Execution) -> dict[str, Any]:
-    return {**writing.run_summary(run).model_dump(mode="json"), "kind": "task"}
-
-
-def _workflow_run(run: WorkflowRun) -> dict[str, Any]:
-    return run_summary(run)
-
-
-def _page(found: Page[Run], page: PageRequest, shown: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
-    return _written((shown(run) for run in found.items), page, found.total)
-
-
-def _written(items: Iterable[dict[str, Any]], page: PageRequest, total: int | None) -> dict[str, Any]:
-    return {"page": page.page, "page_size": page.size, "size": page.size, "total": total, "items": list(items)}
+def _page(found: Page[Execution] | Page[WorkflowRun] | Page[Execution | WorkflowRun]) -> Response:
+    items = [_shown(run) for run in found.items]
+    return answer(
+        {"page": found.page, "page_size": found.size, "size": found.size, "total": found.total, "items": items}
+    )

@@ -13,7 +13,7 @@ from ksana.api.contracts.values import as_json
 from ksana.api.services import Services
 from ksana.domain.states import TERMINAL
 from ksana.engine.commands import CallbackMessage
-from ksana.executors.http_evidence import is_sensitive
+from ksana.executors.sensitive import is_sensitive
 
 CALLBACKS = "/api/v1/callbacks"
 MAX_REPORT = 256 * 1024

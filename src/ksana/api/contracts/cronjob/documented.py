@@ -3,6 +3,7 @@
 from typing import Any
 
 from ksana.api.contracts.cronjob.answers import ErrorAnswer
+from ksana.api.openapi import answer_of
 
 _TOLD: dict[int | str, str] = {
     400: "INVALID_ARGUMENT, INVALID_JSON or INVALID_ID: nothing was changed",
@@ -16,4 +17,4 @@ _TOLD: dict[int | str, str] = {
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route."""
     keys: tuple[int | str, ...] = (*statuses, "default")
-    return {key: {"model": ErrorAnswer, "description": _TOLD[key]} for key in keys}
+    return {key: answer_of(ErrorAnswer, _TOLD[key]) for key in keys}

@@ -1,9 +1,10 @@
 """Which runs, as query strings say it."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query
 
@@ -15,6 +16,7 @@ from ksana.domain.states import CRONJOB_NAMES, JOBCHAIN_RUN_NAMES, ExecutionStat
 from ksana.store.requests import MAX_PAGE_SIZE, ExecutionFilter, PageRequest
 
 S = TypeVar("S", bound=StrEnum)
+Q = TypeVar("Q")
 DEFAULT_SIZE = 20
 
 
@@ -51,7 +53,7 @@ class RunQuery:
         if begin is not None and end is not None and begin > end:
             raise InvalidInput("from", "is later than to")
         # Of all jobs, only what was asked for by itself: the nodes of a workflow's run are shown with it.
-        return ExecutionFilter(task_id, statuses, begin, end, nodes=task_id is not None)
+        return ExecutionFilter(task_id, statuses, begin, end, nodes=task_id is not None, documents=False)
 
 
 def named(name: str | None, names: Mapping[S, str]) -> frozenset[S] | None:
@@ -90,6 +92,17 @@ class Paging:
         return PageRequest(self.page, next(iter(given), DEFAULT_SIZE), self.before_id)
 
 
-Wanted = Annotated[RunQuery, Depends()]
-WhoseRuns = Annotated[Whose, Depends()]
-WhichPage = Annotated[Paging, Depends()]
+def at_once(made: type[Q]) -> Callable[..., Awaitable[Q]]:
+    """As a dependency that is made where it is needed: what is no coroutine is made in another thread, which takes longer
+    than all else that is done with it."""
+
+    async def make(**given: Any) -> Q:
+        return made(**given)
+
+    make.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
+    return make
+
+
+Wanted = Annotated[RunQuery, Depends(at_once(RunQuery))]
+WhoseRuns = Annotated[Whose, Depends(at_once(Whose))]
+WhichPage = Annotated[Paging, Depends(at_once(Paging))]

@@ -18,11 +18,11 @@ from ksana.engine.queries import Explanation, JobView
 from ksana.store.requests import Page, ReceivedCallback
 
 T = TypeVar("T")
-A = TypeVar("A", bound=answers.Answer)
+_TASK = tuple(answers.Task.model_fields)
 
 
-def listed(page: Page[T], write: Callable[[T], A]) -> dict[str, Any]:
-    """A page of answers."""
+def listed(page: Page[T], write: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
+    """As `answers.Listed`."""
     items = [write(item) for item in page.items]
     return {"page": page.page, "page_size": page.size, "total": page.total, "items": items}
 
@@ -30,13 +30,10 @@ def listed(page: Page[T], write: Callable[[T], A]) -> dict[str, Any]:
 # Tasks ------------------------------------------------------------------------------------------------------------
 
 
-def task(view: JobView) -> answers.Task:
-    return answers.Task(**task_fields(view))
-
-
-def task_fields(view: JobView) -> dict[str, Any]:
+def task(view: JobView) -> dict[str, Any]:
+    """As `answers.Task`."""
     job, schedule = view.job, view.schedule
-    return {
+    fields = {
         "id": job.id,
         "key": job.key,
         "version": job.version,
@@ -47,6 +44,7 @@ def task_fields(view: JobView) -> dict[str, Any]:
         **_schedule_fields(schedule),
         "last_run": None if view.last_run is None else _last_run(view.last_run),
     }
+    return {name: fields[name] for name in _TASK}
 
 
 def _job_fields(spec: JobSpec) -> dict[str, Any]:
@@ -68,13 +66,13 @@ def _job_fields(spec: JobSpec) -> dict[str, Any]:
     }
 
 
-def _retry(policy: RetryPolicy) -> answers.RetryPolicyShown:
-    return answers.RetryPolicyShown(
-        max_retries=policy.max_attempts - 1,
-        initial_delay=seconds(policy.delay),
-        strategy="fixed" if policy.multiplier == 1.0 else "exponential",
-        max_delay=None if policy.max_delay is None else seconds(policy.max_delay),
-    )
+def _retry(policy: RetryPolicy) -> dict[str, Any]:
+    return {
+        "max_retries": policy.max_attempts - 1,
+        "initial_delay": seconds(policy.delay),
+        "strategy": "fixed" if policy.multiplier == 1.0 else "exponential",
+        "max_delay": None if policy.max_delay is None else seconds(policy.max_delay),
+    }
 
 
 def _request_fields(spec: JobSpec) -> dict[str, Any]:
@@ -111,31 +109,31 @@ def _schedule_fields(schedule: Schedule | None) -> dict[str, Any]:
     }
 
 
-def _schedule(schedule: Schedule) -> answers.ScheduleShown:
+def _schedule(schedule: Schedule) -> dict[str, Any]:
     spec = schedule.spec
-    return answers.ScheduleShown(
-        key=schedule.key,
-        kind=spec.kind.value,
-        cron=spec.cron,
-        every=None if spec.every is None else format_duration(spec.every),
-        run_at=spec.run_at,
-        start_at=spec.start_at,
-        end_at=spec.end_at,
-        jitter=seconds(spec.jitter),
-        status=schedule.status.value,
-        error=schedule.error,
-    )
+    return {
+        "key": schedule.key,
+        "kind": spec.kind.value,
+        "cron": spec.cron,
+        "every": None if spec.every is None else format_duration(spec.every),
+        "run_at": spec.run_at,
+        "start_at": spec.start_at,
+        "end_at": spec.end_at,
+        "jitter": seconds(spec.jitter),
+        "status": schedule.status.value,
+        "error": schedule.error,
+    }
 
 
-def _last_run(run: Execution) -> answers.LastRun:
-    return answers.LastRun(
-        run_id=run.id,
+def _last_run(run: Execution) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
         **_status(run),
-        scheduled_time=run.planned_for,
-        start_time=run.started_at,
-        end_time=run.ended_at,
-        error_message=run.error,
-    )
+        "scheduled_time": run.planned_for,
+        "start_time": run.started_at,
+        "end_time": run.ended_at,
+        "error_message": run.error,
+    }
 
 
 # Runs -------------------------------------------------------------------------------------------------------------
@@ -145,28 +143,26 @@ def _status(run: Execution) -> dict[str, Any]:
     return {"status": CRONJOB_NAMES[run.status], "final_status": CRONJOB_FINAL_NAMES.get(run.status)}
 
 
-def run_summary(run: Execution) -> answers.RunSummary:
-    return answers.RunSummary(**_run_fields(run))
-
-
 def run_detail(
     run: Execution, attempts: Sequence[Attempt], callbacks: Sequence[ReceivedCallback], position: int | None
-) -> answers.Run:
+) -> dict[str, Any]:
+    """As `answers.Run`."""
     last = attempts[-1] if attempts else None
-    return answers.Run(
-        **_run_fields(run),
-        request_headers=None if last is None else last.evidence.request.get("headers") or {},
-        request_body=None if last is None else last.evidence.request_body,
-        response_code=None if last is None else last.evidence.response_code,
-        response_body=None if last is None else last.evidence.response_body,
-        queue_position=position,
-        output=run.output,
-        attempts=[_attempt(each) for each in attempts],
-        callbacks=[_callback(each) for each in callbacks],
-    )
+    return {
+        **run_fields(run),
+        "request_headers": None if last is None else last.evidence.request.get("headers") or {},
+        "request_body": None if last is None else last.evidence.request_body,
+        "response_code": None if last is None else last.evidence.response_code,
+        "response_body": None if last is None else last.evidence.response_body,
+        "queue_position": position,
+        "output": run.output,
+        "attempts": [_attempt(each) for each in attempts],
+        "callbacks": [_callback(each) for each in callbacks],
+    }
 
 
-def _run_fields(run: Execution) -> dict[str, Any]:
+def run_fields(run: Execution) -> dict[str, Any]:
+    """As `answers.RunSummary`: all that its own row tells."""
     return {
         "id": run.id,
         "task_id": run.job_id,
@@ -179,6 +175,7 @@ def _run_fields(run: Execution) -> dict[str, Any]:
         "reason": run.reason,
         "error_message": run.error or (run.reason if run.status is ExecutionStatus.SKIPPED else None),
         "next_retry_time": run.ready_at if run.status is ExecutionStatus.RETRYING else None,
+        "callback_token": None,
         "callback_deadline": run.deadline_at,
         "trace_id": trace_id(run),
         "created_at": run.created_at,
@@ -186,33 +183,33 @@ def _run_fields(run: Execution) -> dict[str, Any]:
     }
 
 
-def _attempt(attempt: Attempt) -> answers.AttemptShown:
+def _attempt(attempt: Attempt) -> dict[str, Any]:
     evidence = attempt.evidence
-    return answers.AttemptShown(
-        attempt=attempt.number,
-        status=attempt.status.value,
-        start_time=attempt.started_at,
-        end_time=attempt.ended_at,
-        request_method=evidence.request.get("method"),
-        request_url=evidence.request.get("url"),
-        request_headers=evidence.request.get("headers") or {},
-        request_body=evidence.request_body,
-        response_code=evidence.response_code,
-        response_headers=dict(evidence.response_headers),
-        response_body=evidence.response_body,
-        error_message=attempt.error,
-        notes=evidence.request.get("notes"),
-    )
+    return {
+        "attempt": attempt.number,
+        "status": attempt.status.value,
+        "start_time": attempt.started_at,
+        "end_time": attempt.ended_at,
+        "request_method": evidence.request.get("method"),
+        "request_url": evidence.request.get("url"),
+        "request_headers": evidence.request.get("headers") or {},
+        "request_body": evidence.request_body,
+        "response_code": evidence.response_code,
+        "response_headers": dict(evidence.response_headers),
+        "response_body": evidence.response_body,
+        "error_message": attempt.error,
+        "notes": evidence.request.get("notes"),
+    }
 
 
-def _callback(callback: ReceivedCallback) -> answers.CallbackShown:
-    return answers.CallbackShown(
-        id=callback.id,
-        received_at=callback.received_at,
-        status="RECEIVED" if callback.status == "RECEIVED" else "IGNORED",
-        headers=dict(callback.headers),
-        body=callback.body,
-    )
+def _callback(callback: ReceivedCallback) -> dict[str, Any]:
+    return {
+        "id": callback.id,
+        "received_at": callback.received_at,
+        "status": "RECEIVED" if callback.status == "RECEIVED" else "IGNORED",
+        "headers": dict(callback.headers),
+        "body": callback.body,
+    }
 
 
 def explanation(found: Explanation) -> answers.RunExplained:

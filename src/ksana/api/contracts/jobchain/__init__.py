@@ -4,8 +4,6 @@ It translates names, shapes and error codes, and holds no rules. For each part, 
 `…_reading` what it means to the commands, `…_showing` how what was found is written.
 """
 
-from fastapi import APIRouter
-
 from ksana.api.app import Contract
 from ksana.api.contracts.jobchain.chains import Chains
 from ksana.api.contracts.jobchain.jobs import Jobs
@@ -16,6 +14,7 @@ from ksana.api.contracts.jobchain.problems import translate, translate_chain
 from ksana.api.contracts.jobchain.runs import Runs
 from ksana.api.contracts.jobchain.workflows import Workflows
 from ksana.api.errors import Translation
+from ksana.api.routing import new_router
 from ksana.api.services import Services
 
 MAX_DEFINITION = 16_000_000
@@ -32,7 +31,7 @@ __all__ = ["TRANSLATIONS", "jobchain_contract"]
 
 def jobchain_contract(services: Services) -> Contract:
     """Its routes over these services, and its words for what goes wrong on their paths."""
-    router = APIRouter(tags=["JobChain"])
+    router = new_router("JobChain")
     parts = (Jobs(services), Workflows(services), Chains(services), Runs(services), Nodes(services), Logs(services))
     for part in parts:
         for route in part.routes():

@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 from ksana.api.contracts.jobchain.workflow_models import SUMMARY, Description, Name, Version
 from ksana.api.contracts.shapes import ErrorBody, Strict
 from ksana.api.contracts.values import Text
+from ksana.api.openapi import answer_of
 
 _IGNORED = "Written by Ksana; ignored here, so that a chain that was read can be sent back."
 _DAG = '{"nodes": [{"id": "n1", "type": "shell", "cfg": {"cmd": "echo hello"}, "dependsOn": []}]}'
@@ -93,4 +94,4 @@ class ChainErrorBody(ErrorBody):
 
 def chain_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """These error answers, for the `responses` of a route."""
-    return {status: {"model": ChainErrorBody, "description": _TOLD[status]} for status in statuses}
+    return {status: answer_of(ChainErrorBody, _TOLD[status]) for status in statuses}

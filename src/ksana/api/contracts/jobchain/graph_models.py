@@ -2,16 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from ksana.api.contracts.jobchain.retries import RetryShown
-
-_CAMEL = ConfigDict(alias_generator=to_camel)
-
-
-class Shown(BaseModel):
-    model_config = _CAMEL
+from ksana.api.contracts.shapes import Shown
 
 
 class EdgeShown(Shown):

@@ -41,7 +41,7 @@ def workflow_graph(workflow: Workflow, jobs: Jobs) -> dict[str, Any]:
         "workflowId": workflow.key,
         "version": workflow.version,
         "nodes": [_node(node, _job_of_node(node, jobs), _retry_of_node(node, jobs)) for node in dag.nodes],
-        "edges": _edges(dag),
+        "edges": edges_shown(dag),
     }
 
 
@@ -49,8 +49,7 @@ def run_graph(found: RunNodes, jobs: Jobs) -> dict[str, Any]:
     run, snapshot, standing = found.run, found.snapshot, nodes_by_id(found)
     nodes = []
     for node in snapshot.dag.nodes:
-        made, now = snapshot.nodes[node.id], standing[node.id]
-        drawn = _node(node, job_of_snapshot(made, jobs), made.spec.retry)
+        now, drawn = standing[node.id], snapshot_node(node, snapshot.nodes[node.id], jobs)
         artifact = now.execution.output
         nodes.append({**drawn, "state": state_shown(now), "artifact": artifact, "checkpoint": now.checkpoint})
     return {
@@ -58,8 +57,13 @@ def run_graph(found: RunNodes, jobs: Jobs) -> dict[str, Any]:
         "workflowId": run.workflow_key,
         "status": JOBCHAIN_RUN_NAMES[run.status],
         "nodes": nodes,
-        "edges": _edges(snapshot.dag),
+        "edges": edges_shown(snapshot.dag),
     }
+
+
+def snapshot_node(node: Node, made: SnapshotNode, jobs: Jobs) -> dict[str, Any]:
+    """A node of a run, without where it stands."""
+    return _node(node, job_of_snapshot(made, jobs), made.spec.retry)
 
 
 def _node(node: Node, job: dict[str, Any], retry: RetryPolicy) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def _node(node: Node, job: dict[str, Any], retry: RetryPolicy) -> dict[str, Any]
     }
 
 
-def _edges(dag: Dag) -> list[dict[str, Any]]:
+def edges_shown(dag: Dag) -> list[dict[str, Any]]:
     return [edge for node in dag.nodes for edge in _edges_to(node.id, node.depends_on)]
 
 

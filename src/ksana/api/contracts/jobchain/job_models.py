@@ -7,11 +7,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from ksana.api.contracts.console.activity_showing import ActivityItem
 from ksana.api.contracts.jobchain.retries import RetryBody, RetryShown
 from ksana.api.contracts.ksana_models import TYPE
 from ksana.api.contracts.shapes import Strict
 from ksana.api.contracts.values import Duration, Text
-from ksana.domain.job import DESCRIPTION_LENGTH, MAX_CONCURRENCY, NAME_LENGTH, ConcurrencyPolicy, RecoveryRule
+from ksana.domain.job import DESCRIPTION_LENGTH, MAX_CONCURRENCY, NAME_LENGTH, ConcurrencyPolicy, Contract, RecoveryRule
 
 _CAMEL = ConfigDict(alias_generator=to_camel)
 _IGNORED = "Written by Ksana; ignored here, so that a job that was read can be sent back."
@@ -151,10 +152,34 @@ class JobShown(JobSummary):
     worker_queue: str
 
 
+class _Became(BaseModel):
+    """What became of a job: with `include=runs` only."""
+
+    model_config = _CAMEL
+
+    task_id: int | None = Field(default=None, description="The number of a job that was made as a task.")
+    contract: Contract | None = Field(default=None, description="Through which it was made.")
+    version: int | None = Field(default=None, description="Which it is: each change makes it one more.")
+    last_run: ActivityItem | None = Field(
+        default=None, description="Of those that have ended, the one for the latest instant; not as a node."
+    )
+    next_run_at: str | None = Field(default=None, description="When the first of its schedules fires next.")
+    schedules: int | None = Field(default=None, description="How many it has.")
+    paused: bool | None = Field(default=None, description="It has schedules, and all that are not over are paused.")
+
+
+class JobListed(_Became, JobSummary):
+    """A job in a list, with `include=runs` also what became of it."""
+
+
+class JobFound(_Became, JobShown):
+    """A job, with `include=runs` also what became of it."""
+
+
 class JobsShown(BaseModel):
     """A page of them."""
 
     page: int
     size: int
     total: int
-    items: list[JobSummary]
+    items: list[JobListed]

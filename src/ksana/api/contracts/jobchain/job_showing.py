@@ -1,5 +1,6 @@
 """A job as document 001 writes it (§3.2, §4), whichever contract made it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ksana.api.contracts.jobchain.retries import retry_shown
@@ -39,6 +40,7 @@ def job_shown(job: Job) -> dict[str, Any]:
     }
 
 
-def jobs_shown(page: Page[Job]) -> dict[str, Any]:
-    items = [job_summary(job) for job in page.items]
+def jobs_shown(page: Page[Job], more: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    """`more`: what else is to be shown of each, by its number."""
+    items = [{**job_summary(job), **more.get(job.id, {})} for job in page.items]
     return {"page": page.page, "size": page.size, "total": page.total or 0, "items": items}

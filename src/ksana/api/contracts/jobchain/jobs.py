@@ -6,14 +6,15 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from ksana.api.contracts.jobchain.job_models import JobBody, JobChange, JobShown, JobsShown
+from ksana.api.contracts.console.job_showing import runs_of
+from ksana.api.contracts.jobchain.job_models import JobBody, JobChange, JobFound, JobShown, JobsShown
 from ksana.api.contracts.jobchain.job_reading import config_named, read_edit, read_job
 from ksana.api.contracts.jobchain.job_showing import job_shown, jobs_shown
 from ksana.api.contracts.jobchain.paths import JOB, JOBS, JobId
 from ksana.api.contracts.jobchain.routes import Permission, Route
 from ksana.api.contracts.keys import found_job
 from ksana.api.contracts.shapes import answer
-from ksana.api.contracts.values import Enabled, Keyword, PageNumber, PageSize, printable
+from ksana.api.contracts.values import Enabled, Include, Keyword, PageNumber, PageSize, printable
 from ksana.api.services import Services, actor_of
 from ksana.store.requests import JobFilter, PageRequest
 
@@ -26,7 +27,7 @@ class Jobs:
         read, write = Permission.JOB_READ, Permission.JOB_WRITE
         yield Route("POST", JOBS, self.create, "Create a job", write, JobShown, (400, 409), 201)
         yield Route("GET", JOBS, self.find, "List jobs", read, JobsShown, (400,))
-        yield Route("GET", JOB, self.show, "Show a job", read, JobShown, (404,))
+        yield Route("GET", JOB, self.show, "Show a job", read, JobFound, (400, 404))
         yield Route("PUT", JOB, self.change, "Change a job", write, JobShown, (400, 404, 409))
         yield Route("DELETE", JOB, self.delete, "Delete a job", write, None, (404, 409), 204)
         yield Route("POST", f"{JOB}:enable", self.enable, "Enable a job", write, JobShown, (404,))
@@ -46,18 +47,24 @@ class Jobs:
         keyword: Keyword = None,
         enabled: Enabled = None,
         job_type: Annotated[str | None, Query(alias="type", description="Of this type only.")] = None,
+        include: Include = None,
     ) -> Response:
-        """A page of jobs, oldest first: those of other contracts as well."""
+        """A page of jobs, oldest first: those of other contracts as well. With `include=runs` each has its last run that has
+        ended, when it runs next, and its schedules."""
         filters = JobFilter(
             keyword=printable(keyword, field="keyword") if keyword else None,
             enabled=enabled,
             type=printable(job_type, field="type") if job_type else None,
         )
-        return answer(jobs_shown(await self._services.store.jobs(filters, PageRequest(page, size))))
+        found = await self._services.store.jobs(filters, PageRequest(page, size))
+        more = await runs_of(self._services.store, found.items) if include else {}
+        return answer(jobs_shown(found, more))
 
-    async def show(self, job_id: JobId) -> Response:
-        """The whole job."""
-        return answer(job_shown(await found_job(self._services.store, job_id)))
+    async def show(self, job_id: JobId, include: Include = None) -> Response:
+        """The whole job; with `include=runs` also what the list tells of it then."""
+        job = await found_job(self._services.store, job_id)
+        more = await runs_of(self._services.store, [job]) if include else {}
+        return answer({**job_shown(job), **more.get(job.id, {})})
 
     async def change(self, job_id: JobId, body: JobChange, request: Request) -> Response:
         """Only what is given changes; `configJson` is replaced as a whole, and is required with another `type`."""

@@ -15,19 +15,27 @@ Cursor = tuple[int, int]
 """The (epoch, seq) of the last part that is known."""
 
 BEGINNING: Cursor = (0, 0)
+END: Cursor = (10**15, 0)
 AT_ONCE = 500
+BACK_AT_ONCE = 20
+MOST_TEXT = 500_000
+"""Characters after which what is read backwards is enough."""
 POLL_SECONDS = 0.5
 LAST_WORDS = timedelta(seconds=1)
 """How much later than its end the last of what an attempt wrote may come."""
 _CURSOR = re.compile(r"([0-9]{1,15})\.([0-9]{1,15})")
 
 
-def read_cursor(text: str) -> Cursor:
+def read_cursor(text: str, field: str = "after") -> Cursor:
     """As `1.42`. InvalidInput."""
     found = _CURSOR.fullmatch(text)
     if found is None:
-        raise InvalidInput("after", "must be a cursor, as in 1.42")
+        raise InvalidInput(field, "must be a cursor, as in 1.42")
     return int(found[1]), int(found[2])
+
+
+def told(cursor: Cursor) -> str:
+    return f"{cursor[0]}.{cursor[1]}"
 
 
 class LogReader:
@@ -43,7 +51,7 @@ class LogReader:
         self._attempt = attempt
 
     def told_cursor(self) -> str | None:
-        return None if self._cursor == BEGINNING else f"{self._cursor[0]}.{self._cursor[1]}"
+        return None if self._cursor == BEGINNING else told(self._cursor)
 
     async def next_lines(self, limit: int | None = None) -> AsyncIterator[LogLine]:
         """What there is now, `limit` of it at the most."""
@@ -59,6 +67,22 @@ class LogReader:
                     yield line
             if len(lines) < AT_ONCE:
                 return
+
+    async def earlier_lines(self, limit: int) -> list[LogLine]:
+        """The last of what precedes the cursor, in order: `limit` at the most, and not many more than MOST_TEXT characters."""
+        epochs, found, size = await self._epochs(), list[LogLine](), 0
+        while True:
+            lines = await self._store.logs_before(self._execution_id, self._cursor, BACK_AT_ONCE)
+            for line in lines:
+                if len(found) == limit or size >= MOST_TEXT:
+                    return found[::-1]
+                self._cursor = (line.epoch, line.seq)
+                if epochs is None or line.epoch in epochs:
+                    found.append(line)
+                    size += len(line.text)
+            if len(lines) < BACK_AT_ONCE:
+                self._cursor = BEGINNING
+                return found[::-1]
 
     async def texts(self) -> AsyncIterator[str]:
         async for line in self.next_lines():

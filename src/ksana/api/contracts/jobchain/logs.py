@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from ksana.api.contracts.jobchain.log_reading import BEGINNING, Cursor, LogReader, read_cursor
+from ksana.api.contracts.jobchain.log_reading import BEGINNING, END, Cursor, LogReader, read_cursor, told
 from ksana.api.contracts.jobchain.paths import NODE, RUNS, NodeId, RunId
 from ksana.api.contracts.jobchain.routes import Permission, Route
 from ksana.api.contracts.jobchain.run_models import LogShown
@@ -38,6 +38,9 @@ class LogQuery:
 
     follow: Annotated[bool, Query(description="Go on until the node or run has ended.")] = False
     after: Annotated[str | None, Query(description="What follows this cursor.")] = None
+    before: Annotated[
+        str | None, Query(description="With `format=json`: the last of what precedes this cursor, or of all (`end`).")
+    ] = None
     attempt: Annotated[int | None, Query(ge=1, le=MAX_ATTEMPTS, description="Of this attempt only.")] = None
     form: Annotated[Literal["text", "json"], Query(alias="format")] = "text"
     limit: Annotated[int, Query(ge=1, le=MOST, description="How many parts `format=json` gives.")] = 1_000
@@ -46,7 +49,14 @@ class LogQuery:
         """InvalidInput."""
         if self.follow and self.form == "json":
             raise InvalidInput("follow", "goes with text; with format=json, ask again with the cursor as after")
+        if self.before:
+            return self._before(self.before)
         return BEGINNING if not self.after else read_cursor(self.after)
+
+    def _before(self, cursor: str) -> Cursor:
+        if self.form != "json" or self.after:
+            raise InvalidInput("before", "goes with format=json, and without after")
+        return END if cursor == "end" else read_cursor(cursor, "before")
 
 
 Wanted = Annotated[LogQuery, Depends()]
@@ -77,6 +87,10 @@ class Logs:
 
     async def _logs(self, execution_id: int, wanted: LogQuery, cursor: Cursor, request: Request) -> Response:
         reader = LogReader(self._services.store, self._services.clock, execution_id, cursor, wanted.attempt)
+        if wanted.before:
+            found = await reader.earlier_lines(wanted.limit)
+            last = told((found[-1].epoch, found[-1].seq)) if found else None
+            return answer({"items": [_part(line) for line in found], "cursor": last, "before": reader.told_cursor()})
         if wanted.form == "json":
             lines = [line async for line in reader.next_lines(wanted.limit)]
             return answer({"items": [_part(line) for line in lines], "cursor": reader.told_cursor()})

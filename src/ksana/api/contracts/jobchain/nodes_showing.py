@@ -10,6 +10,7 @@ from ksana.domain.execution import Attempt, Execution
 from ksana.domain.states import DEFERRED, JOBCHAIN_NODE_NAMES, ExecutionStatus
 from ksana.domain.workflow import node_of_item
 from ksana.domain.workflow_run import NodeRun
+from ksana.store.view_requests import NodeBrief
 from ksana.store.workflow_requests import RunNodes
 
 _S = ExecutionStatus
@@ -28,18 +29,25 @@ def in_order(found: RunNodes) -> Iterator[NodeRun]:
     yield from sorted(found.nodes, key=lambda node: (places[node_of_item(node.node_id)], node.execution.id))
 
 
-def node_status(execution: Execution) -> str:
+def status_name(status: ExecutionStatus, *, tried: bool, deferred: bool) -> str:
     """One that has been tried, and waits to be tried again, is RETRYING whatever it waits for; one whose work it is to wait
     is RUNNING."""
-    if execution.status is _S.SCHEDULED and execution.reason == DEFERRED:
+    if status is _S.SCHEDULED and deferred:
         return JOBCHAIN_NODE_NAMES[_S.RUNNING]
-    if execution.status in _WAITS_AGAIN and execution.attempt:
+    if status in _WAITS_AGAIN and tried:
         return JOBCHAIN_NODE_NAMES[_S.RETRYING]
-    return JOBCHAIN_NODE_NAMES[execution.status]
+    return JOBCHAIN_NODE_NAMES[status]
+
+
+def node_status(execution: Execution | NodeBrief) -> str:
+    return status_name(execution.status, tried=execution.attempt > 0, deferred=execution.reason == DEFERRED)
 
 
 def state_shown(node: NodeRun) -> dict[str, Any]:
-    execution = node.execution
+    return state_of(node.execution)
+
+
+def state_of(execution: Execution | NodeBrief) -> dict[str, Any]:
     begun = None if execution.status is _S.SKIPPED else execution.started_at
     return {
         "status": node_status(execution),
@@ -73,13 +81,15 @@ def node_row(node: NodeRun) -> dict[str, Any]:
 
 
 def node_detail(node: NodeRun, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    return {**node_row(node), "attempts": [_attempt(each) for each in attempts]}
+    return {**node_row(node), "attempts": [attempt_shown(each) for each in attempts]}
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def attempt_shown(attempt: Attempt) -> dict[str, Any]:
     evidence = attempt.evidence
     return {
         "attempt": attempt.number,
+        "epoch": attempt.epoch,
+        "owner": attempt.owner,
         "status": attempt.status.value,
         "error": attempt.error,
         "startedAt": rfc3339(attempt.started_at),

@@ -28,6 +28,8 @@ class Permission(StrEnum):
     PLAN_READ = "plan:read"
     PLAN_WRITE = "plan:write"
     PLAN_CONTROL = "plan:control"
+    AUDIT_READ = "audit:read"
+    SETTINGS_READ = "settings:read"
 
 
 def needing(permission: Permission) -> dict[str, Any]:

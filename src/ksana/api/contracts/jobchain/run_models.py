@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ksana.api.contracts.jobchain.graph_models import NodeJob, NodeState, Shown
-from ksana.api.contracts.shapes import Strict
+from ksana.api.contracts.jobchain.graph_models import NodeJob, NodeState
+from ksana.api.contracts.shapes import Shown, Strict
 from ksana.api.contracts.values import Text
 
 REASON_LENGTH = 1_000
@@ -79,6 +79,10 @@ class NodeRow(NodeShown):
 
 class NodeAttempt(Shown):
     attempt: int
+    epoch: int = Field(
+        description="Which claim made it: it grows with every one, also where an attempt was lost or handed back."
+    )
+    owner: str = Field(description="The instance that made it.")
     status: str
     error: str | None
     started_at: str
@@ -185,3 +189,8 @@ class LogShown(BaseModel):
 
     items: list[LogPart]
     cursor: str | None = Field(examples=["1.42"], description="Null if there is nothing yet.")
+    before: str | None = Field(
+        default=None,
+        examples=["1.7"],
+        description="Of what was asked for by `before`: the cursor to go on; null at the beginning.",
+    )

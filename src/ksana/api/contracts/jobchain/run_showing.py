@@ -34,7 +34,10 @@ async def run_detail(store: Store, run: WorkflowRun) -> dict[str, Any]:
     """The whole run, with where it comes from."""
     found = await store.run_nodes(run.id)
     jobs = await jobs_of_run(store, found.snapshot)
-    whence = {"scheduleId": await _schedule(store, found.run), "parent": await _parent(store, found.run)}
+    whence = {
+        "scheduleId": await _schedule(store, found.run),
+        "parent": await parent_shown(store, found.run.parent_execution_id),
+    }
     return {**_run(found), **whence, "dag": found.snapshot.dag.document, "nodes": _nodes(found, jobs)}
 
 
@@ -67,11 +70,12 @@ async def _schedule(store: Store, run: WorkflowRun) -> str | None:
         return None
 
 
-async def _parent(store: Store, run: WorkflowRun) -> dict[str, Any] | None:
-    if run.parent_execution_id is None:
+async def parent_shown(store: Store, execution_id: int | None) -> dict[str, Any] | None:
+    """As `ParentNode`: where the node with this execution is."""
+    if execution_id is None:
         return None
     try:
-        node = await store.execution(run.parent_execution_id)
+        node = await store.execution(execution_id)
         above = await store.workflow_run(node.workflow_run_id or 0)
     except NotFound:  # removed by retention
         return None
@@ -85,6 +89,6 @@ def run_ordered(run: WorkflowRun, status: RunStatus) -> dict[str, Any]:
 
 def events_shown(events: Sequence[Event]) -> dict[str, Any]:
     items = [
-        {"id": each.id, "type": each.type.value, "at": rfc3339(each.at), "data": dict(each.data)} for each in events
+        {"id": each.id, "type": str(each.type), "at": rfc3339(each.at), "data": dict(each.data)} for each in events
     ]
     return {"items": items}

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
+from ksana.api.contracts.console.activity_showing import ActivityItem
 from ksana.api.contracts.shapes import Strict
 from ksana.api.contracts.values import Text
 from ksana.domain.ids import LARGEST_INTEGER
@@ -40,9 +41,10 @@ SUMMARY: dict[str, Any] = {
 }
 STARTED: dict[str, Any] = {"runId": "order-4711", "workflowId": _ID, "status": "PENDING", "createdAt": _AT}
 
+_ANY: dict[str, Any] = {"type": "object", "additionalProperties": True}
 Given = Annotated[
     Any,
-    WithJsonSchema({"type": "object", "properties": {"nodes": {"type": "array", "items": {"type": "object"}}}}),
+    WithJsonSchema({**_ANY, "properties": {"nodes": {"type": "array", "items": _ANY}}}),
 ]
 """A dag, as it was written: what is wrong with it, the commands say."""
 Name = Annotated[Text, Field(max_length=NAME_LENGTH)]
@@ -147,13 +149,22 @@ class WorkflowShown(WorkflowSummary):
     dag: dict[str, Any] = Field(description="As it was given.")
 
 
+class WorkflowListed(WorkflowSummary):
+    """A workflow in a list, with `include=runs` also what became of it."""
+
+    recent_runs: list[ActivityItem] | None = Field(default=None, description="Its ten newest runs, newest first.")
+    next_run_at: str | None = Field(default=None, description="When the first of its schedules fires next.")
+    schedules: int | None = Field(default=None, description="How many it has.")
+    paused: bool | None = Field(default=None, description="It has schedules, and all that are not over are paused.")
+
+
 class WorkflowsShown(BaseModel):
     """A page of them."""
 
     page: int
     size: int
     total: int
-    items: list[WorkflowSummary]
+    items: list[WorkflowListed]
 
 
 class VersionSummary(BaseModel):

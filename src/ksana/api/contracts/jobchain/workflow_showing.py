@@ -1,6 +1,6 @@
 """Workflows and their versions as document 001 writes them (§5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ksana.api.times import rfc3339
@@ -10,6 +10,11 @@ from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.requests import Page
 
 T = TypeVar("T")
+
+
+def workflows_shown(page: Page[WorkflowSummary], more: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """`more`: what else is to be shown of each, by its id."""
+    return page_shown(page, lambda each: {**workflow_summary(each), **more.get(each.key, {})})
 
 
 def page_shown(page: Page[T], shown: Callable[[T], dict[str, Any]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Header, Request, Response
 
 from ksana.api.contracts.bodies import optional_body
+from ksana.api.contracts.console.workflow_became import became_of
 from ksana.api.contracts.jobchain.graph_models import WorkflowGraph
 from ksana.api.contracts.jobchain.graphs import jobs_of_workflow, workflow_graph
 from ksana.api.contracts.jobchain.paths import RUNS, WORKFLOW, WORKFLOWS, VersionNumber, WorkflowId
@@ -37,11 +38,11 @@ from ksana.api.contracts.jobchain.workflow_showing import (
     version_shown,
     version_summary,
     workflow_shown,
-    workflow_summary,
+    workflows_shown,
 )
 from ksana.api.contracts.keys import found_workflow, possible
 from ksana.api.contracts.shapes import answer, renamed
-from ksana.api.contracts.values import Enabled, Keyword, PageNumber, PageSize, printable
+from ksana.api.contracts.values import Enabled, Include, Keyword, PageNumber, PageSize, printable
 from ksana.api.services import Services, actor_of
 from ksana.store.requests import PageRequest
 from ksana.store.workflow_requests import WorkflowFilter
@@ -100,12 +101,19 @@ class Workflows:
         return answer(workflow_shown(workflow), status=201, headers=location)
 
     async def find(
-        self, page: PageNumber = 1, size: PageSize = 20, keyword: Keyword = None, enabled: Enabled = None
+        self,
+        page: PageNumber = 1,
+        size: PageSize = 20,
+        keyword: Keyword = None,
+        enabled: Enabled = None,
+        include: Include = None,
     ) -> Response:
-        """A page of workflows, oldest first, without their dags."""
+        """A page of workflows, oldest first, without their dags. With `include=runs` each has its newest runs, when it runs
+        next, and its schedules."""
         filters = WorkflowFilter(printable(keyword, field="keyword") if keyword else None, enabled)
         found = await self._services.store.workflows(filters, PageRequest(page, size))
-        return answer(page_shown(found, workflow_summary))
+        more = await became_of(self._services.store, found.items) if include else {}
+        return answer(workflows_shown(found, more))
 
     async def show(self, workflow_id: WorkflowId) -> Response:
         """The whole workflow."""

@@ -1,6 +1,6 @@
 """Paths of document 004, and what their queries may say."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path, Query
 from pydantic import BeforeValidator, Field
@@ -10,7 +10,7 @@ from ksana.api.contracts.keys import possible
 from ksana.api.contracts.queries import StrictQuery
 from ksana.api.contracts.segments import segment
 from ksana.api.contracts.values import Keyword, PageNumber, PageSize, empty_as_none
-from ksana.domain.ids import LARGEST_INTEGER
+from ksana.domain.ids import KEY_LENGTH, LARGEST_INTEGER
 from ksana.domain.plan import PlanStatus, TaskStatus
 from ksana.domain.plan_reading import MAX_WAVES
 
@@ -27,12 +27,14 @@ Empty = BeforeValidator(empty_as_none)
 After = Annotated[int, Field(ge=0, le=LARGEST_INTEGER, description="Those that follow the event with this id.")]
 Limit = Annotated[int, Field(ge=1, le=MOST_EVENTS)]
 WaveNumber = Annotated[int, Field(ge=1, le=MAX_WAVES + 1)]
+Part = Annotated[str, Field(max_length=KEY_LENGTH)]
 CheckpointVersion = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 
 
 class PlansQuery(StrictQuery):
     status: Annotated[PlanStatus | None, Empty] = None
     keyword: Keyword = None
+    include: Annotated[Literal["tasks"] | None, Empty, Field(description="Also how far each is.")] = None
     page: PageNumber = 1
     size: PageSize = 20
 
@@ -40,6 +42,7 @@ class PlansQuery(StrictQuery):
 class TasksQuery(StrictQuery):
     status: Annotated[TaskStatus | None, Empty] = None
     wave: Annotated[WaveNumber | None, Empty, Field(description="From 1.")] = None
+    keyword: Annotated[Part | None, Empty, Field(description="Part of the tenant's id.")] = None
     page: PageNumber = 1
     size: PageSize = 20
 

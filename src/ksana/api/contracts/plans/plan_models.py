@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ksana.api.contracts.bodies import AsGiven
-from ksana.api.contracts.jobchain.graph_models import Shown
 from ksana.api.contracts.jobchain.run_models import OrderBody
+from ksana.api.contracts.shapes import Shown
 from ksana.api.contracts.values import Duration
 from ksana.domain.dag_reading import MAX_NODE_ID
 from ksana.domain.ids import KEY_LENGTH
@@ -177,7 +177,7 @@ class WaveShown(Shown):
 
 
 class PlanSummary(Shown):
-    """A plan in a list."""
+    """A plan by itself."""
 
     plan_id: str
     name: str
@@ -194,6 +194,14 @@ class PlanSummary(Shown):
     started_at: str | None
     ended_at: str | None
     updated_at: str
+
+
+class PlanListed(PlanSummary):
+    """A plan in a list, with `include=tasks` also how far it is."""
+
+    progress: float | None = Field(default=None, description="The share of its tenants that are done.")
+    tasks: TaskCounts | None = None
+    total_waves: int | None = Field(default=None, description="How many waves it has.")
 
 
 class PlanShown(PlanSummary):
@@ -217,4 +225,4 @@ class PlansShown(BaseModel):
     page: int
     size: int
     total: int
-    items: list[PlanSummary]
+    items: list[PlanListed]

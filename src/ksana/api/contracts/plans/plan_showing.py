@@ -44,6 +44,21 @@ def plan_shown(plan: Plan, tallies: Sequence[WaveTally]) -> dict[str, Any]:
     }
 
 
+def plan_listed(plan: Plan, tally: WaveTally) -> dict[str, Any]:
+    """A plan in a list, and how far it is."""
+    return {
+        **plan_summary(plan),
+        "progress": share(tally.completed, plan.tenants),
+        "tasks": _counts(tally),
+        "totalWaves": len(plan.spec.waves) + _someone_is_left(plan),
+    }
+
+
+def _someone_is_left(plan: Plan) -> bool:
+    """For the wave after those that the plan names."""
+    return sum(wave.tenants(plan.tenants) for wave in plan.spec.waves) < plan.tenants
+
+
 def share(done: int, total: int) -> float:
     return round(done / total, 4) if total else 0.0
 
@@ -72,8 +87,12 @@ def _wave(plan: Plan, index: int, wave: Wave, tally: WaveTally) -> dict[str, Any
         "gate": None if most is None else {"maxFailedPercent": _number(most)},
         "tenants": tally.total,
         "status": _wave_status(plan, index, tally),
-        "tasks": {name: getattr(tally, name) for name in COUNTS},
+        "tasks": _counts(tally),
     }
+
+
+def _counts(tally: WaveTally) -> dict[str, int]:
+    return {name: getattr(tally, name) for name in COUNTS}
 
 
 def _wave_status(plan: Plan, index: int, tally: WaveTally) -> str:

@@ -21,7 +21,7 @@ from ksana.api.contracts.plans.plan_models import (
     PlansShown,
     ResumeBody,
 )
-from ksana.api.contracts.plans.plan_showing import plan_shown, plan_summary
+from ksana.api.contracts.plans.plan_showing import plan_listed, plan_shown, plan_summary
 from ksana.api.contracts.plans.task_models import TasksShown
 from ksana.api.contracts.plans.task_showing import TaskShowing
 from ksana.api.contracts.queries import NoQuery
@@ -63,11 +63,15 @@ class Plans:
         return answer(await self._detail(plan), status=201, headers=location)
 
     async def find(self, query: WhichPlans) -> Response:
-        """A page of plans, newest first, without stages, waves and counts."""
+        """A page of plans, newest first, without stages and waves; with `include=tasks` each has how many of its tenants are
+        where."""
         statuses = frozenset({query.status} if query.status else ())
         filters = PlanFilter(statuses, printable(query.keyword, field="keyword") if query.keyword else None)
         found = await self._services.store.plans(filters, PageRequest(query.page, query.size))
-        return answer(page_shown(found, plan_summary))
+        if query.include is None:
+            return answer(page_shown(found, plan_summary))
+        counts = await self._services.store.plan_counts([plan.id for plan in found.items])
+        return answer(page_shown(found, lambda plan: plan_listed(plan, counts[plan.id])))
 
     async def show(self, plan_id: PlanId, _: NoQuery) -> Response:
         """The whole plan, and how many of its tenants are where."""
@@ -77,7 +81,9 @@ class Plans:
         """A page of its tenants' tasks, in the order in which they are begun."""
         plan = await self._found(plan_id)
         statuses = frozenset({query.status} if query.status else ())
-        filters = TaskFilter(plan.id, statuses, None if query.wave is None else query.wave - 1)
+        wave = None if query.wave is None else query.wave - 1
+        keyword = printable(query.keyword, field="keyword") if query.keyword else None
+        filters = TaskFilter(plan.id, statuses, wave, keyword)
         found = await self._services.store.tasks(filters, PageRequest(query.page, query.size))
         return answer(page_shown(found, TaskShowing.by(self._services).summary))
 

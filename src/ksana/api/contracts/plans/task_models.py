@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ksana.api.contracts.jobchain.graph_models import Shown
 from ksana.api.contracts.jobchain.run_models import NodeName
 from ksana.api.contracts.plans.paths import CheckpointVersion
-from ksana.api.contracts.shapes import Strict
+from ksana.api.contracts.shapes import Shown, Strict
 from ksana.api.contracts.values import Text
 
 TaskName = Literal["CREATED", "WAITING_FOR_LOCK", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]

@@ -1,0 +1,3 @@
+"""Paths of the console's read API."""
+
+ACTIVITY = "/api/v1/activity"
