@@ -19,12 +19,14 @@ from fastapi import FastAPI
 
 from ksana.api.app import ApiOptions, Contract, create_app
 from ksana.api.contracts.audit import audit_contract
+from ksana.api.contracts.console import console_contracts
 from ksana.api.contracts.cronjob import cronjob_contract
 from ksana.api.contracts.instances import instances_contract
 from ksana.api.contracts.jobchain import jobchain_contract
 from ksana.api.contracts.ksana import ksana_contract
 from ksana.api.contracts.plans import plans_contract
 from ksana.api.contracts.schedules import schedules_contract
+from ksana.api.live.hub import Hub
 from ksana.api.services import Services
 from ksana.api.system import Health
 from ksana.domain.clock import Clock
@@ -54,27 +56,26 @@ from ksana.engine.commands import (
 from ksana.engine.engine import Engine, EngineOptions, Shared
 from ksana.engine.measures import MeasureOptions, Measures
 from ksana.engine.membership import Member
+from ksana.engine.overview import Overviews
 from ksana.engine.plans.outside import Outside
 from ksana.engine.queries import Queries
 from ksana.engine.runner import CallbackOptions
 from ksana.engine.scheduler import SchedulerOptions
 from ksana.engine.signals import Signals
 from ksana.engine.upkeep import RetentionOptions, purge_all
+from ksana.executors.base import Executor
 from ksana.executors.egress_policy import EgressPolicy
-from ksana.executors.http import MAX_READ, HttpExecutor, HttpOptions
 from ksana.executors.python import PythonExecutor
 from ksana.executors.python_functions import python_options
 from ksana.executors.registry import Executors
 from ksana.executors.shell import ShellExecutor
 from ksana.executors.shell_options import shell_options
-from ksana.executors.wait import WaitExecutor
 from ksana.runtime.base import Lifetimes
 from ksana.runtime.memory import MemoryRuntime
-from ksana.runtime.redis import RedisRuntime
 from ksana.runtime.sql import SqlRuntime
 from ksana.settings import Loaded, Settings, endpoint
+from ksana.settings.loading import Shown
 from ksana.store.base import Store
-from ksana.store.jsonfile import json_path, open_json_store
 from ksana.store.requests import Diagnosis, Purged, StoreOptions
 from ksana.store.sql import migrate, open_for_reading, open_store
 from ksana.telemetry import Metrics, log
@@ -103,7 +104,12 @@ class Instance:
     plans: PlanCommands
     outside: Outside
     engine: Engine
+    shown_settings: Sequence[Shown] = ()
     stopping: bool = field(default=False, init=False)
+    hub: Hub = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hub = Hub(self.store, self.clock)
 
     async def health(self) -> Health:
         """What `/health` says. Asks the database, for no longer than a prober waits."""
@@ -140,12 +146,15 @@ class Instance:
             raise
 
     async def drain(self, grace: timedelta) -> None:
-        """No new work from now on; what runs may end within `grace`. The API still answers: results may yet come in."""
+        """No new work from now on; what runs may end within `grace`. The API still answers: results may yet come in. Streams of
+        events go on until then, and end."""
         self.stopping = True
         try:
             await self.engine.stop(grace)
         except KsanaError as error:
             log().error("the engine did not stop cleanly", action="serve.stop_failed", err=error.message)
+        finally:
+            await self.hub.close()
 
     async def close(self) -> None:
         """Writes what has been asked for, and lets go of connections and the database."""
@@ -181,6 +190,8 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         workflow_runs=WorkflowRunCommands(store, clock, signals),
         plans=instance.plans,
         settings=instance.settings,
+        overviews=Overviews(store, clock),
+        shown_settings=instance.shown_settings,
     )
     return [
         cronjob_contract(services),
@@ -190,25 +201,33 @@ def _contracts(instance: Instance) -> Sequence[Contract]:
         schedules_contract(services),
         audit_contract(services),
         instances_contract(services),
+        *console_contracts(services, instance.hub),
     ]
 
 
 def _executors(settings: Settings) -> Executors:
     executor = settings.executor
     policy = EgressPolicy.parse(executor.egress, executor.egress_allow, field="executor.egress_allow")
-    options = HttpOptions(
-        policy=policy,
-        connect_timeout=executor.connect_timeout,
-        max_kept=executor.response_kept,
-        max_read=max(MAX_READ, executor.response_kept),
-    )
+
+    def http() -> Executor:
+        from ksana.executors.http import MAX_READ, HttpExecutor, HttpOptions  # noqa: PLC0415 - 0.1 s, and no API needs it
+
+        options = HttpOptions(
+            policy=policy,
+            connect_timeout=executor.connect_timeout,
+            max_kept=executor.response_kept,
+            max_read=max(MAX_READ, executor.response_kept),
+        )
+        return HttpExecutor(options)
+
+    def wait() -> Executor:
+        from ksana.executors.wait import WaitExecutor  # noqa: PLC0415 - it knows what a request may name, and so loads as much
+
+        return WaitExecutor()
+
     return Executors(
-        [
-            HttpExecutor(options),
-            ShellExecutor(shell_options(settings)),
-            PythonExecutor(python_options(settings)),
-            WaitExecutor(),
-        ]
+        [ShellExecutor(shell_options(settings)), PythonExecutor(python_options(settings))],
+        later={"http": http, "wait": wait},
     )
 
 
@@ -265,6 +284,8 @@ def open_outside(settings: Settings, store: Store, clock: Clock) -> Outside:
     in_store = SqlRuntime(store, lifetimes)
     if persistence.store_type == "sql" or settings.redis.url is None:
         return Outside(in_store)
+    from ksana.runtime.redis import RedisRuntime  # noqa: PLC0415 - only those with Redis need the client
+
     return Outside(RedisRuntime.connect(settings.redis.url, persistence.namespace, lifetimes), in_store)
 
 
@@ -309,6 +330,7 @@ async def open_instance(loaded: Loaded, clock: Clock, stop: asyncio.Event, base_
     if store is None:
         return None
     instance = _assembled(settings, store, clock, base_url)
+    instance.shown_settings = loaded.shown()
     try:
         await refuse_unsafe(instance.outside)
     except UnsafeRuntime:
@@ -331,6 +353,8 @@ def open_current(settings: Settings, clock: Clock) -> Store:
     """The store, its schema brought to this version first. Blocks."""
     url, options = settings.database.url, store_options(settings)
     if url.startswith(_JSON):
+        from ksana.store.jsonfile import open_json_store  # noqa: PLC0415 - and how a file is read and written
+
         return open_json_store(url, options=options, clock=clock)
     upgrade_schema(url, options)
     return open_store(url, options=options, clock=clock)
@@ -453,7 +477,7 @@ async def examine(loaded: Loaded, clock: Clock) -> list[Diagnosis]:
     if not _begun(url):
         return [Diagnosis("store", "warn", f"there is no database at {endpoint(url)} yet: `ksana serve` makes it")]
     if url.startswith(_JSON):
-        return [await asyncio.to_thread(_examine_json, json_path(url))]
+        return [await asyncio.to_thread(_examine_json, _json_path(url))]
     try:
         state = await asyncio.to_thread(migrate.status, url, options)
     except StoreUnavailable as error:
@@ -488,8 +512,14 @@ def _begun(url: str) -> bool:
 def _file_of(url: str) -> Path | None:
     """The file of an embedded database; None for a server."""
     if url.startswith(_JSON):
-        return json_path(url)
+        return _json_path(url)
     return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
+
+
+def _json_path(url: str) -> Path:
+    from ksana.store.jsonfile import json_path  # noqa: PLC0415 - as in `open_current`
+
+    return json_path(url)
 
 
 def schema_diagnosis(state: migrate.SchemaStatus) -> Diagnosis:

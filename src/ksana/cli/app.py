@@ -1,8 +1,9 @@
 """The tree of commands. Help reads the commands' modules, so what only running needs is imported in their functions."""
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from ksana import __version__
+from ksana.cli.client.calls import ALONE, CALLS, GROUPS
 
 app = App(
     name="ksana",
@@ -19,3 +20,9 @@ app.command("ksana.cli.audit:audit", name="audit", help="Check that every planne
 app.command("ksana.cli.purge:purge", name="purge", help="Remove what has been kept long enough.")
 app.command(config)
 config.command("ksana.cli.config:show", name="show", help="Print every setting and where it came from.")
+
+_asking = Group("Commands that ask a running Ksana", sort_key=1)
+for _name, _meaning in GROUPS.items():
+    app.command(f"ksana.cli.client.tree:{_name}", name=_name, help=_meaning, group=_asking)
+for _name in ALONE:
+    app.command(f"ksana.cli.client.{_name}:{_name}_", name=_name, help=CALLS[_name].meaning, group=_asking)

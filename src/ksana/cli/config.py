@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ksana.cli.main import tell
+from ksana.cli.ending import tell
 from ksana.cli.options import DEFAULTS, SERVE_DEFAULTS, Options, ServeOptions
 from ksana.settings.loading import Shown
 

@@ -5,11 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from ksana import __version__
+from ksana.cli.ending import FAILED, INTERRUPTED, USAGE, Refusal, tell
 from ksana.domain.errors import InvalidInput, KsanaError
-
-FAILED = 1
-USAGE = 2
-INTERRUPTED = 130
 
 
 def main() -> None:
@@ -18,7 +15,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code: 0 done, 1 it could not be done, 2 the command line or a setting is wrong."""
+    """The exit code: 0 done, 1 it could not be done, 2 the command line or a setting is wrong, 3 Ksana cannot be reached."""
     if list(arguments) == ["--version"]:  # before anything else is imported: scripts ask this often
         print(f"ksana {__version__}")
         return 0
@@ -27,17 +24,15 @@ def run(arguments: Sequence[str]) -> int:
     except KsanaError as error:
         tell(error.message)
         return USAGE if isinstance(error, InvalidInput) else FAILED
+    except Refusal as refusal:
+        tell(refusal.message)
+        return refusal.code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; without this, Python would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-
-
-def tell(message: str) -> None:
-    """One line on standard error."""
-    print(f"ksana: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _dispatch(arguments: Sequence[str]) -> int:

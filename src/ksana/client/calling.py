@@ -1,7 +1,8 @@
 """One request to Ksana and its answer, with the standard library alone."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
@@ -29,26 +30,45 @@ class Caller:
 
     def get(self, path: str) -> dict[str, Any]:
         """FacadeError; FacadeUnavailable."""
-        return self._call("GET", path, None)
+        return self._read(self.ask("GET", path))
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """FacadeError; FacadeUnavailable, and then it may have been done."""
-        return self._call("POST", path, json.dumps(body).encode())
+        return self._read(self.ask("POST", path, body))
 
-    def _call(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+    def ask(self, method: str, path: str, body: Any = None) -> bytes:
+        """The answer as it came; nothing, if it has no content. FacadeError; FacadeUnavailable, and then it may have been
+        done."""
+        with self._asked(), self._opener.open(self._request(method, path, body), timeout=self._timeout) as answer:
+            text: bytes = answer.read()
+            return text
+
+    def stream(self, path: str, accept: str, silence: float | None) -> Iterator[bytes]:
+        """What comes, as it comes, until it ends; nothing for more than `silence` seconds counts as an end of the server's.
+        FacadeError; FacadeUnavailable."""
+        request = self._request("GET", path, None)
+        request.add_header("Accept", accept)
+        with self._asked(), self._opener.open(request, timeout=silence) as answer:
+            while part := answer.read1():
+                yield part
+
+    def _request(self, method: str, path: str, body: Any) -> Request:
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         # Only http and https get this far (`checked_base`).
-        request = Request(self._base + path, data=body, headers=headers, method=method)  # noqa: S310
+        data = None if body is None else json.dumps(body).encode()
+        return Request(self._base + path, data=data, headers=headers, method=method)  # noqa: S310
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
         try:
-            with self._opener.open(request, timeout=self._timeout) as answer:
-                return self._read(answer.read())
+            yield
         except HTTPError as error:
             with error:
                 raise self._refused(error) from None
-        # URLError and time-outs are OSErrors.
-        except (OSError, HTTPException) as error:
+        # URLError and time-outs are OSErrors; a host that no name can have is a UnicodeError.
+        except (OSError, HTTPException, UnicodeError) as error:
             why = str(getattr(error, "reason", error)) or type(error).__name__
             raise FacadeUnavailable(UNREACHABLE, f"{self._base} cannot be reached: {why}") from error
 
@@ -78,13 +98,11 @@ class Caller:
 
 def checked_base(base: str) -> str:
     """The address without a slash at its end. ValueError."""
-    parts = urlsplit(base)
-    if (
-        parts.scheme not in {"http", "https"}
-        or not parts.hostname
-        or parts.query
-        or parts.fragment
-        or "@" in parts.netloc
-    ):
+    try:
+        parts = urlsplit(base)
+        fits = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # its port is no number, or its brackets do not close
+        fits = False
+    if not fits or parts.query or parts.fragment or "@" in parts.netloc:
         raise ValueError(f"{base!r} is not the address of a Ksana, as http://127.0.0.1:7100 is")
     return base.rstrip("/")

@@ -156,11 +156,11 @@ REMOVE_TEXT = Script(
     # 1 removed, 0 not. ARGV: value
     _TYPE
     + """
-if text() ~= ARGV[1] then return 0 end
+if clear('string') == 1 or text() ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """
 )
-"""Nothing is removed but that value."""
+"""Nothing is removed but that value, and what Ksana never wrote there: nobody may come after the one that lets go."""
 
 ACQUIRE_LOCK = Script(
     # {acquired, repaired}. ARGV: task, unit, ttl

@@ -11,9 +11,10 @@ from ksana.settings.declare import Setting, build
 from ksana.settings.table import Settings, settings_table
 from ksana.settings.urls import DATABASE_URL, masked
 from ksana.settings.values import Parser, shown
-from ksana.settings.yamlfile import read_entries
 
 CONFIG_VARIABLE = "KSANA_CONFIG"
+OTHER_VARIABLES = (CONFIG_VARIABLE, "KSANA_SERVER")
+"""Known, but no settings: the file, and the server that the client's commands ask."""
 DEFAULT = "default"
 DATABASE_FILE = "ksana.db"
 
@@ -35,6 +36,7 @@ class Shown:
     path: str
     value: str
     source: str
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Loaded:
 
     def shown(self) -> list[Shown]:
         return [
-            Shown(row.path, _shown(row, self.values[row.path]), self.sources[row.path]) for row in _table().values()
+            Shown(row.path, _shown(row, self.values[row.path]), self.sources[row.path], row.meaning)
+            for row in _table().values()
         ]
 
 
@@ -82,6 +85,8 @@ def from_file(file: Path | None) -> list[Given]:
     """The values of the settings file; unknown names and two spellings of the same setting are refused."""
     if file is None:
         return []
+    from ksana.settings.yamlfile import read_entries  # noqa: PLC0415 - only those with a file need to read YAML
+
     spellings = _spellings()
     found: dict[str, Given] = {}
     for entry in read_entries(file):
@@ -117,7 +122,7 @@ def from_flags(flags: Mapping[str, object]) -> list[Given]:
 
 def doubtful_variables(environ: Mapping[str, str]) -> Iterable[str]:
     """Variables that look like a misspelt setting. Only a note: clusters add `KSANA_…` variables of their own."""
-    known = [name for row in _table().values() for name in row.env] + [CONFIG_VARIABLE]
+    known = [name for row in _table().values() for name in row.env] + [*OTHER_VARIABLES]
     for name in sorted(environ):
         if name.startswith("KSANA_") and name not in known and not _injected(name, environ[name]):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)

@@ -1,0 +1,104 @@
+"""`ksana workflows`."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ksana.cli.client.documents import read_document
+from ksana.cli.client.flags import Enabled, Json, Keyword, Limit, Page, Wait, read_json, said
+from ksana.cli.client.server import LOCAL, Server
+from ksana.cli.client.shapes import WORKFLOWS
+from ksana.cli.client.showing import Column, print_record
+from ksana.cli.client.waiting import wait_for
+from ksana.domain.errors import InvalidInput
+
+_NODES: list[Column] = [("NODE", "id"), ("JOB", "jobId"), ("TYPE", "type"), ("AFTER", "dependsOn")]
+_MANY = 500
+"""Workflows asked for at a time when one is looked for by its name: the most that a page has."""
+
+
+def list_(
+    *, keyword: Keyword = None, enabled: Enabled = None, limit: Limit = 50, page: Page = 1, server: Server = LOCAL
+) -> int:
+    """List workflows."""
+    asked = {"keyword": keyword, "enabled": enabled, "size": limit, "page": page}
+    return server.list_items("workflows list", WORKFLOWS, asked)
+
+
+def show_(workflow: str, /, *, server: Server = LOCAL) -> int:
+    """Show a workflow and its nodes."""
+    answer = server.ask("workflows show", {"workflow": workflow})
+    if server.as_json:
+        return server.print_raw(answer)
+    found = answer.document
+    print_record({**found, "nodes": answer.part("dag", dict).get("nodes")}, {"nodes": _NODES}, without=("dag",))
+    return 0
+
+
+def start_(
+    workflow: str,
+    /,
+    *,
+    params: Annotated[Json, Parameter(name="--params", help="What the run is given: JSON, or @FILE.")] = None,
+    run_id: Annotated[str | None, Parameter(name="--run-id", help="How the run is to be known.")] = None,
+    wait: Wait = False,
+    server: Server = LOCAL,
+) -> int:
+    """Start a run of a workflow, and print its id."""
+    body = said(params=read_json(params, "--params"), runId=run_id)
+    answer = server.ask("workflows start", {"workflow": workflow}, body=body)
+    return wait_for(server, answer.part("runId", str)) if wait else server.tell_one(answer)
+
+
+def enable_(workflow: str, /, *, server: Server = LOCAL) -> int:
+    """Let a workflow be started."""
+    return server.order("workflows enable", {"workflow": workflow}, columns=WORKFLOWS)
+
+
+def disable_(workflow: str, /, *, server: Server = LOCAL) -> int:
+    """Keep a workflow from being started."""
+    return server.order("workflows disable", {"workflow": workflow}, columns=WORKFLOWS)
+
+
+def validate_(file: str, /, *, server: Server = LOCAL) -> int:
+    """Check a workflow's graph, without keeping it. FILE is YAML or JSON, `-` standard input."""
+    return server.order("workflows validate", {}, body=read_document(file))
+
+
+def apply_(file: str, /, *, server: Server = LOCAL) -> int:
+    """Make a workflow what a file describes: `workflowId`, or `name`, says which; if there is none, it is created. FILE is YAML
+    or JSON, `-` standard input."""
+    wanted = read_document(file)
+    existing = _existing(server, wanted)
+    if existing is None:
+        return server.order("workflows apply", {}, body=wanted, columns=WORKFLOWS)
+    return server.order("workflows apply --change", {"workflow": existing}, body=wanted, columns=WORKFLOWS)
+
+
+def delete_(workflow: str, /, *, server: Server = LOCAL) -> int:
+    """Delete a workflow."""
+    return server.order("workflows delete", {"workflow": workflow})
+
+
+def _existing(server: Server, wanted: dict[str, Any]) -> str | None:
+    """The id of the workflow that a document is about; by the id that it says, else by its name. InvalidInput."""
+    key, name = wanted.get("workflowId"), wanted.get("name")
+    if key is not None:
+        if not isinstance(key, str):
+            raise InvalidInput("workflowId", "must be a text")
+        return None if server.find("workflows show", {"workflow": key}) is None else key
+    if not isinstance(name, str):
+        raise InvalidInput("name", "is missing: a workflow has one")
+    return _id_of(server, name)
+
+
+def _id_of(server: Server, name: str) -> str | None:
+    page = 1
+    while True:
+        answer = server.ask("workflows list", query={"keyword": name, "size": _MANY, "page": page})
+        for each in answer.part("items", list):
+            if each["name"] == name:
+                return str(each["workflowId"])
+        if page * _MANY >= answer.part("total", int):
+            return None
+        page += 1
