@@ -1,0 +1,11 @@
+"""Writes the commands that ask a running Ksana, and the requests they stand for, to a file."""
+
+import json
+import sys
+from pathlib import Path
+
+from ksana.cli.client.calls import CALLS
+
+if __name__ == "__main__":
+    told = [{"form": each.form, "method": each.method, "path": each.path} for each in CALLS.values()]
+    Path(sys.argv[1]).write_text(json.dumps(told))
