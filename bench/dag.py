@@ -1,25 +1,34 @@
-"""What a node of a workflow costs, in graphs of 10, 100, 1,000 and 10,000 nodes: the engine and its store, without any target.
+"""What a node of a workflow costs: the engine and its store, without any target.
 
 make bench ARGS="--only dag"
 
-The same number of nodes is run at every size, in as many runs as it takes, all started before any is waited for. A node is a
-function that returns at once, so that what is measured is Ksana: claim, advance, commit (SQLite, synchronous=FULL).
+A node is a function that returns at once, so that what is measured is Ksana: claim, advance, commit (SQLite, synchronous=FULL).
+
+Growth: graphs of 10, 100, 1,000 and 10,000 nodes. The same number of nodes is run at every size, in as many runs as it takes,
+all started before any is waited for.
+
+Shapes, as other programs are measured with: ten layers of ten, where each node waits for the whole layer before it; one chain;
+many short chains at once, each a run of its own.
 """
 
 import asyncio
 import logging
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
 import structlog
+import uvloop
 from prometheus_client import CollectorRegistry
 
-from bench.report import Line
+from bench.options import Options
+from bench.report import Line, at_most
+from bench.spread import Spread
 from ksana.domain.events import SYSTEM
 from ksana.domain.outcome import Outcome, Succeeded
 from ksana.domain.states import RunStatus
@@ -35,10 +44,11 @@ from ksana.executors.registry import Executors
 from ksana.runtime.memory import MemoryRuntime
 from ksana.store.requests import StoreOptions
 from ksana.store.sql import migrate, open_store
+from ksana.store.sql.store import SqlStore
+from ksana.store.workflow_requests import EndedRun
 
-SIZES = (10, 100, 1_000, 10_000)
-NODES = 10_000
 WIDTH = 10
+PLACES = 64
 GROWTH = 1.5
 
 
@@ -64,60 +74,135 @@ class Cost:
     """Milliseconds for each node."""
 
 
-def layers(size: int) -> dict[str, Any]:
-    """Layers of ten; each node depends on two of the layer before."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    name: str
+    dag: dict[str, Any]
+    runs: int = 1
+
+    @property
+    def nodes(self) -> int:
+        return self.runs * len(self.dag["nodes"])
+
+
+def layers(size: int, waits_for: int = 2) -> dict[str, Any]:
+    """Layers of ten; each node depends on so many of the layer before."""
     nodes = []
     for number in range(size):
         layer, place = divmod(number, WIDTH)
-        before = [(layer - 1) * WIDTH + place, (layer - 1) * WIDTH + (place + 1) % WIDTH]
+        before = [(layer - 1) * WIDTH + (place + each) % WIDTH for each in range(waits_for)]
         nodes.append(
             {"id": f"n{number}", "type": "nothing", "dependsOn": [f"n{each}" for each in before] if layer else []}
         )
     return {"nodes": nodes}
 
 
-def measure() -> list[Line]:
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    costs = {size: asyncio.run(_measure(size)) for size in SIZES}
-    smallest = min(cost.cpu for cost in costs.values())
+def chain(size: int) -> dict[str, Any]:
+    """One after the other."""
+    return {
+        "nodes": [
+            {"id": f"n{number}", "type": "nothing", "dependsOn": [f"n{number - 1}"] if number else []}
+            for number in range(size)
+        ]
+    }
+
+
+def measure(options: Options) -> list[Line]:
+    return _growth(options) + _shapes(options)
+
+
+def _growth(options: Options) -> list[Line]:
+    nodes = options.nodes
+    shapes = {
+        size: Shape(f"graphs of {size}", layers(size), nodes // size)
+        for size in (10, 100, 1_000, 10_000)
+        if size <= nodes
+    }
+    costs = [{size: uvloop.run(_measure(shape)) for size, shape in shapes.items()} for _ in range(options.times)]
+    cheapest = [min(cost.cpu for cost in each.values()) for each in costs]
+    lines = []
+    for size in shapes:
+        cpu = Spread.of(each[size].cpu for each in costs)
+        rate = Spread.of(1_000 / each[size].wall for each in costs)
+        ratio = Spread.of(each[size].cpu / least for each, least in zip(costs, cheapest, strict=True))
+        lines += [
+            Line.of(f"nodes in graphs of {size:,}: rate", rate, "nodes/s"),
+            Line.of(f"nodes in graphs of {size:,}: CPU", cpu, "ms/node"),
+            Line.of(f"nodes in graphs of {size:,}: CPU by the cheapest size's", ratio, "x", at_most(GROWTH)),
+        ]
+    return lines
+
+
+def shapes(options: Options) -> list[Shape]:
+    """Those that other programs are measured with."""
     return [
-        Line(
-            f"a node in a graph of {size:,}",
-            f"{cost.wall:.2f} ms, {cost.cpu:.2f} ms of CPU, {1_000 / cost.wall:.0f} nodes/s",
-            f"CPU ≤ {GROWTH} times the cheapest",
-            cost.cpu <= GROWTH * smallest,
-        )
-        for size, cost in costs.items()
+        Shape("10 layers of 10", layers(100, WIDTH)),
+        Shape(f"a chain of {options.chain:,}", chain(options.chain)),
+        Shape("20 chains of 10", chain(10), 20),
     ]
 
 
-async def _measure(size: int) -> Cost:
+def rate_of(shape: Shape) -> float:
+    """Nodes in a second, with a new engine and a new store."""
+    return 1_000 / uvloop.run(_measure(shape)).wall
+
+
+def _shapes(options: Options) -> list[Line]:
+    rates: dict[str, list[float]] = {}
+    for _ in range(options.times):
+        for shape in shapes(options):
+            rates.setdefault(shape.name, []).append(rate_of(shape))
+    return [Line.of(f"nodes, {name}: Ksana", Spread.of(values), "nodes/s") for name, values in rates.items()]
+
+
+async def _measure(shape: Shape) -> Cost:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        url, clock, signals = f"sqlite:///{Path(folder) / 'ksana.db'}", SystemClock(), Signals()
-        migrate.upgrade(url, StoreOptions())
-        store = open_store(url, options=StoreOptions(), clock=clock)
-        executors = Executors([Nothing()], plugins=[])
-        workflows = WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals)
-        options = EngineOptions(callback=CallbackOptions("http://127.0.0.1"))
-        measures = Measures(CollectorRegistry(), MeasureOptions())
-        outside = Outside(MemoryRuntime(options.lifetimes, clock=clock))
-        engine = Engine(store, clock, executors, options, Shared(signals, measures, outside), workflows)
-        workflow = await workflows.create(WorkflowDraft("bench", layers(size)), SYSTEM)
-        await engine.start()
-        try:
-            return await _run(workflows, store, workflow.key, NODES // size)
-        finally:
-            await engine.stop(timedelta(seconds=5))
-            await store.close()
+        async with running(Path(folder)) as (store, workflows):
+            await _run(store, workflows, Shape("warm-up", layers(10)))
+            return await _run(store, workflows, shape)
 
 
-async def _run(workflows: WorkflowCommands, store: Any, key: str, runs: int) -> Cost:
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[SqlStore, WorkflowCommands]]:
+    """An engine with nodes that do nothing, on a new database in the folder."""
+    url, clock, signals = f"sqlite:///{folder / 'ksana.db'}", SystemClock(), Signals()
+    migrate.upgrade(url, StoreOptions())
+    store = open_store(url, options=StoreOptions(), clock=clock)
+    executors = Executors([Nothing()], plugins=[])
+    workflows = WorkflowCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals)
+    options = EngineOptions(callback=CallbackOptions("http://127.0.0.1"), workers=PLACES)
+    measures = Measures(CollectorRegistry(), MeasureOptions())
+    outside = Outside(MemoryRuntime(options.lifetimes, clock=clock))
+    engine = Engine(store, clock, executors, options, Shared(signals, measures, outside), workflows)
+    await engine.start()
+    try:
+        yield store, workflows
+    finally:
+        await engine.stop(timedelta(seconds=5))
+        await store.close()
+
+
+async def _run(store: SqlStore, workflows: WorkflowCommands, shape: Shape) -> Cost:
+    workflow = await workflows.create(WorkflowDraft(shape.name, shape.dag), SYSTEM)
     began, worked = time.perf_counter(), time.process_time()
-    started = await asyncio.gather(*(workflows.start(key, StartRequest(), SYSTEM) for _ in range(runs)))
-    for each in started:
-        while (run := await store.workflow_run(each.run.id)).status is not RunStatus.SUCCESS:
-            if run.ended_at is not None:
-                raise AssertionError(f"a run ended {run.status}: {run.error}")
-            await asyncio.sleep(0.01)
+    await complete(store, workflows, workflow.key, shape.runs)
     wall, cpu = time.perf_counter() - began, time.process_time() - worked
-    return Cost(1_000 * wall / NODES, 1_000 * cpu / NODES)
+    return Cost(1_000 * wall / shape.nodes, 1_000 * cpu / shape.nodes)
+
+
+async def complete(store: SqlStore, workflows: WorkflowCommands, key: str, runs: int = 1) -> None:
+    """Starts so many runs, and waits until all have ended. AssertionError if one did not succeed."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+    def tell(_: EndedRun) -> None:
+        loop.call_soon_threadsafe(ended.release)
+
+    store.on_run_ended(tell)
+    started = await asyncio.gather(*(workflows.start(key, StartRequest(), SYSTEM) for _ in range(runs)))
+    for _ in range(runs):
+        await ended.acquire()
+    for each in started:
+        run = await store.workflow_run(each.run.id)
+        if run.status is not RunStatus.SUCCESS:
+            raise AssertionError(f"a run ended {run.status}: {run.error}")

@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx2
 
-from bench.every_second import Served, serve
 from bench.report import Line
+from bench.serving import Served, serve
 
 LAYERS, WIDTH, KILLS = 40, 25, 10
 SEED = 20_260_131

@@ -21,8 +21,8 @@ from unittest.mock import patch
 
 import httpx2
 
-from bench.every_second import Served, serve
 from bench.report import Line
+from bench.serving import Served, serve
 
 TENANTS, STAGES, MOST = 500, 5, 20
 WORKERS = 32

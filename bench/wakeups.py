@@ -17,8 +17,8 @@ from tests.servers.base import MissingError, Server
 from tests.servers.mysql import MySqlServer
 from tests.servers.postgresql import PostgresServer
 
-from bench.every_second import serve
 from bench.report import Line
+from bench.serving import serve
 
 TIMES = 200
 WARM_UP = 5

@@ -1,0 +1,183 @@
+"""The limit: the same calls and the same rows with no scheduler at all, in a process of its own.
+
+python -m bench.limits RUNS IN_FLIGHT TARGET FOLDER
+
+What it does for every run is the least that a durable scheduler must: a row says that it is planned, another write that it
+runs, which is on the disk before the call is sent, and a third how it ended, with the answer. A thread writes whatever came
+in during its last transaction as the next one (SQLite, synchronous=FULL), each kind as one statement over one JSON parameter.
+It decides nothing, reads nothing back, and knows no retries, limits or other instances.
+"""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import uvloop
+
+WARM_UP = 200
+BODY = b'{"a":1}'
+PATIENCE = 600
+
+TABLE = """
+CREATE TABLE runs (id INTEGER PRIMARY KEY, status TEXT, planned REAL, started REAL, ended REAL, code INTEGER, answer TEXT)
+"""
+PLAN = "INSERT INTO runs (id, status, planned) SELECT value->>0, 'planned', value->>1 FROM json_each(?)"
+START = """
+UPDATE runs SET status = 'running', started = row.at
+FROM (SELECT value->>0 AS id, value->>1 AS at FROM json_each(?)) AS row WHERE runs.id = row.id
+"""
+END = """
+UPDATE runs SET status = 'success', ended = row.at, code = row.code, answer = row.answer
+FROM (SELECT value->>0 AS id, value->>1 AS at, value->>2 AS code, value->>3 AS answer FROM json_each(?)) AS row
+WHERE runs.id = row.id
+"""
+IN_ORDER = (PLAN, START, END)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast so many runs went."""
+
+    per_second: float
+    cpu: float
+    """Seconds for 1,000 runs."""
+
+
+def measure_once(runs: int, in_flight: int, target: str) -> Pace:
+    """In a new process, with a new database."""
+    with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
+        command = [sys.executable, "-m", "bench.limits", str(runs), str(in_flight), target, folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
+    return Pace(**json.loads(done.stdout))
+
+
+class Ledger(threading.Thread):
+    """Writes rows in groups, each group as one transaction; whoever waits for a row is told after its commit."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._path = path
+        self._loop = asyncio.get_running_loop()
+        self._asked = threading.Event()
+        self._ended = False
+        self._lock = threading.Lock()
+        self._rows: dict[str, list[Any]] = {kind: [] for kind in IN_ORDER}
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def put(self, kind: str, row: tuple[Any, ...]) -> None:
+        """Written soon."""
+        with self._lock:
+            self._rows[kind].append(row)
+        self._asked.set()
+
+    def written(self, kind: str, row: tuple[Any, ...]) -> "asyncio.Future[None]":
+        """Done when it is on the disk."""
+        done = self._loop.create_future()
+        with self._lock:
+            self._rows[kind].append(row)
+            self._waiting.append(done)
+        self._asked.set()
+        return done
+
+    def end(self) -> None:
+        """Ends the thread."""
+        self._ended = True
+        self._asked.set()
+        self.join()
+
+    def run(self) -> None:
+        database = sqlite3.connect(self._path, isolation_level=None)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute(TABLE)
+        while True:
+            self._asked.wait()
+            if self._ended:
+                break
+            self._asked.clear()
+            self._write(database)
+        database.close()
+
+    def _write(self, database: sqlite3.Connection) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+            rows, self._rows = self._rows, {kind: [] for kind in IN_ORDER}
+        database.execute("BEGIN IMMEDIATE")
+        for kind in IN_ORDER:
+            if rows[kind]:
+                database.execute(kind, (orjson.dumps(rows[kind]).decode(),))
+        database.execute("COMMIT")
+        self._loop.call_soon_threadsafe(_tell, waiting)
+
+
+def _tell(waiting: "list[asyncio.Future[None]]") -> None:
+    for each in waiting:
+        each.set_result(None)
+
+
+async def loop(runs: int, in_flight: int, target: str, folder: Path) -> Pace:
+    """The rate and the cost of that many runs, all planned before the first is called."""
+    ledger = Ledger(folder / "limit.db")
+    ledger.start()
+    connector = aiohttp.TCPConnector(limit=in_flight)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        await _each(range(WARM_UP), in_flight, lambda _: _call(session, target))
+        began, worked = time.perf_counter(), time.process_time()
+        await _run_all(runs, in_flight, ledger, lambda: _call(session, target))
+        wall, cpu = time.perf_counter() - began, time.process_time() - worked
+    ledger.end()
+    _check(folder / "limit.db", runs)
+    return Pace(runs / wall, 1_000 * cpu / runs)
+
+
+async def _run_all(runs: int, in_flight: int, ledger: Ledger, call: Any) -> None:
+    for number in range(runs - 1):
+        ledger.put(PLAN, (number, time.time()))
+    await ledger.written(PLAN, (runs - 1, time.time()))
+    ends: list[asyncio.Future[None]] = []
+
+    async def one(number: int) -> None:
+        await ledger.written(START, (number, time.time()))
+        code, answer = await call()
+        ends.append(ledger.written(END, (number, time.time(), code, answer)))
+
+    await _each(range(runs), in_flight, one)
+    await asyncio.gather(*ends)
+
+
+async def _call(session: aiohttp.ClientSession, target: str) -> tuple[int, str]:
+    async with session.post(target, data=BODY) as answer:
+        return answer.status, await answer.text()
+
+
+async def _each(numbers: range, at_once: int, work: Any) -> None:
+    left = iter(numbers)
+
+    async def worker() -> None:
+        for number in left:
+            await work(number)
+
+    await asyncio.gather(*(worker() for _ in range(at_once)))
+
+
+def _check(path: Path, runs: int) -> None:
+    with sqlite3.connect(path) as database:
+        found = database.execute("SELECT count(*) FROM runs WHERE status = 'success' AND code = 200").fetchone()[0]
+    if found != runs:
+        raise AssertionError(f"{found:,} of {runs:,} runs were written as done")
+
+
+if __name__ == "__main__":
+    wanted = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    pace = uvloop.run(loop(*wanted))
+    print(json.dumps({"per_second": pace.per_second, "cpu": pace.cpu}))

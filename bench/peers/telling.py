@@ -1,0 +1,47 @@
+"""What every program of a peer does: it is told what to do by its arguments, and tells in one line how fast it went.
+
+Standard library only: each is run by the Python of its peer's environment.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+TARGET = os.environ.get("BENCH_TARGET", "")
+DATABASE = os.environ.get("BENCH_DATABASE", "")
+BODY = {"a": 1}
+PATIENCE = 600.0
+
+
+def numbers() -> list[int]:
+    """The sizes, which follow the name of the work."""
+    return [int(each) for each in sys.argv[2:]]
+
+
+def tell(work: int, seconds: float) -> None:
+    """So many runs, or nodes, in that time."""
+    print(json.dumps({"per_second": work / seconds}), flush=True)
+
+
+@contextmanager
+def worker(module: str) -> Iterator[None]:
+    """The same program once more, as a worker in a process of its own; ended afterwards."""
+    process = subprocess.Popen([sys.executable, "-m", module, "work"])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """RuntimeError if it is not so in time."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not done in {PATIENCE:.0f} s")
+        time.sleep(0.02)

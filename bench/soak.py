@@ -1,0 +1,74 @@
+"""Memory under load: the most runs that a `ksana serve` can make, for ten minutes; its memory must not grow after the first.
+
+make bench ARGS="--only soak --minutes 10"
+
+Not among what `make bench` runs by itself. There are more schedules due each second than can be run, so that there is always a
+backlog; the runs of a schedule that has one under way are skipped, so that the backlog itself does not grow.
+"""
+
+import statistics
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bench.databases import FILE, rows
+from bench.filling import Planned, fill_schedules
+from bench.options import Options
+from bench.processes import cpu_seconds, resident_bytes
+from bench.report import Line, at_most
+from bench.serving import Called, Served, serving, target
+from bench.spread import Spread
+from ksana.domain.job import ConcurrencyPolicy
+from ksana.domain.schedule import ScheduleKind, ScheduleSpec
+
+SCHEDULES = 1_000
+EVERY = timedelta(milliseconds=250)
+SAMPLE_SECONDS = 1.0
+SETTLING_PART = 0.1
+"""Of the time, in which memory may grow: caches fill, the largest batches come. One minute of ten."""
+GROWTH = 1.05
+IN_FLIGHT = {"WORKERS": "256", "KSANA_EXECUTOR_PER_HOST": "256"}
+DONE = "SELECT count(*) FROM executions WHERE status = 'SUCCESS'"
+
+
+def measure(options: Options) -> list[Line]:
+    with target() as called, tempfile.TemporaryDirectory(prefix="ksana-bench-") as name:
+        folder = Path(name)
+        url = f"sqlite:///{folder / FILE}"
+        fill_schedules(url, f"{called.url}/run", _planned(), ConcurrencyPolicy.SKIP)
+        with serving(folder, settings=IN_FLIGHT) as served:
+            megabytes, percent = _watched(served, called, 60 * options.minutes)
+        done = rows(url, DONE)[0][0]
+    return _lines(options.minutes, megabytes, percent, done)
+
+
+def _planned() -> list[Planned]:
+    first = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=10)
+    anchors = [first + EVERY * number / SCHEDULES for number in range(SCHEDULES)]
+    return [Planned(ScheduleSpec(kind=ScheduleKind.EVERY, every=EVERY, anchor=each), each) for each in anchors]
+
+
+def _watched(served: Served, called: Called, seconds: float) -> tuple[list[float], float]:
+    """Its memory every second, in megabytes, and how much of a core it used."""
+    called.wait_for(1, 60)
+    megabytes, began, worked = [], time.monotonic(), cpu_seconds([served.pid])
+    while (elapsed := time.monotonic() - began) < seconds:
+        time.sleep(SAMPLE_SECONDS)
+        megabytes.append(resident_bytes([served.pid]) / 1_000_000)
+        called.times()  # or else the target's own memory would grow
+    return megabytes, 100 * (cpu_seconds([served.pid]) - worked) / elapsed
+
+
+def _lines(minutes: float, megabytes: list[float], percent: float, done: int) -> list[Line]:
+    tenth = max(1, int(len(megabytes) * SETTLING_PART))
+    early, late = statistics.median(megabytes[tenth : 2 * tenth]), statistics.median(megabytes[-tenth:])
+    name = f"{minutes:g} minutes at full rate"
+    return [
+        Line.of(f"{name}: runs", Spread((done / minutes / 60,)), "runs/s"),
+        Line.of(f"{name}: CPU", Spread((percent,)), "% of a core"),
+        Line.of(f"{name}: memory", Spread(tuple(megabytes)), "MB"),
+        Line.of(
+            f"{name}: memory at the end by that after the first tenth", Spread((late / early,)), "x", at_most(GROWTH)
+        ),
+    ]
