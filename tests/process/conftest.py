@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -111,6 +112,14 @@ class Serving:
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         return httpx2.get(self.base + path, headers=headers, timeout=PATIENCE)
+
+    def until(self, path: str, condition: Callable[[httpx2.Response], object]) -> httpx2.Response:
+        """The first answer that satisfies it; fails with the last one."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition(answer := self.get(path)):
+            assert time.monotonic() < deadline, f"GET {path} still answers {answer.status_code} {answer.text}"
+            time.sleep(0.05)
+        return answer
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Signals it and waits; its exit code."""

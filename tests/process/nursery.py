@@ -26,6 +26,17 @@ ROOT = Path(__file__).parents[2]
 IMPORTED = (
     "ksana.cli.app",
     "ksana.cli.audit",
+    "ksana.cli.client.events",
+    "ksana.cli.client.failures",
+    "ksana.cli.client.instances",
+    "ksana.cli.client.jobs",
+    "ksana.cli.client.nodes",
+    "ksana.cli.client.plans",
+    "ksana.cli.client.runs",
+    "ksana.cli.client.schedules",
+    "ksana.cli.client.tenants",
+    "ksana.cli.client.tree",
+    "ksana.cli.client.workflows",
     "ksana.cli.config",
     "ksana.cli.doctor",
     "ksana.cli.main",
@@ -35,6 +46,9 @@ IMPORTED = (
     "ksana.cli.serve",
     "alembic.command",
     "cel",
+    "ksana.executors.http",
+    "ksana.executors.wait",
+    "ksana.store.sql.fresh",
     "jsonschema_rs",
     "psycopg",
     "pydantic.v1",
@@ -213,6 +227,7 @@ def _main() -> None:
         import_module(name)
     gc.enable()
     gc.freeze()  # or else the first collection of each fork would copy all pages
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a session in the background was told to ignore
     forks = _Forks(socket.socket(fileno=int(sys.argv[1])))
     if forks.serve():
         import_module("ksana.cli.main").main()

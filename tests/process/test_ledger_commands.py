@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,8 @@ def create_tasks(running: Serving) -> None:
 
 
 def wait_for_runs(running: Serving, more_than: int) -> int:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        total = int(running.get("/api/v1/runs?page_size=1").json()["total"])
-        if total > more_than:
-            return total
-        time.sleep(0.05)
-    raise AssertionError(f"after {PATIENCE} s there are {total} runs")
+    answer = running.until("/api/v1/runs?page_size=1", lambda answer: answer.json()["total"] > more_than)
+    return int(answer.json()["total"])
 
 
 def audited(cwd: Path, *flags: str) -> dict[str, Any]:

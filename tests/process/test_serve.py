@@ -130,7 +130,7 @@ def test_its_health_says_that_the_database_has_gone_and_come_back(
     gone = running.get("/health")
     assert (gone.status_code, gone.json()) == (503, {"status": "degraded"})
     server.start()
-    assert running.get("/health").status_code == 200
+    running.until("/health", lambda answer: answer.status_code == 200)
 
 
 def test_an_open_address_can_be_asked_for(serve: Serve) -> None:
@@ -146,7 +146,7 @@ def test_it_stops_though_the_database_answers_nothing(name: str, serve: Serve, r
     running = serve("--database-url", server.create_database(), env={"KSANA_SERVER_GRACEFUL_TIMEOUT": "1s"})
     server.pause()
     try:
-        assert running.get("/health").status_code == 503
+        running.until("/health", lambda answer: answer.status_code == 503)
         assert running.end(signal.SIGTERM) == 1
         assert running.log()[-1]["action"] == "serve.abandoned"
     finally:

@@ -165,8 +165,11 @@ class Server(ABC):
     def pause(self) -> None:
         """Freezes it with every connection open: clients wait and get no error."""
         if self.running:
-            leash.send([self._pid], signal.SIGSTOP)  # first the one that forks, then what it forked
-            leash.send(leash.descendants(self._pid), signal.SIGSTOP)
+            stopped: set[int] = set()
+            # First the one that forks, then what it forked; and, where it was forking meanwhile, what came of that.
+            while new := {self._pid, *leash.descendants(self._pid)} - stopped:
+                leash.send(sorted(new), signal.SIGSTOP)
+                stopped |= new
 
     def resume(self) -> None:
         """Lets a paused server go on; nothing happens to one that is not paused."""

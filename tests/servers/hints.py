@@ -17,12 +17,17 @@ _BREW = {
     "compiler": "gcc",
 }
 
+_MADE = {"console": "make web"}
+"""What is not installed but made."""
+
 #: What KSANA_TEST_REQUIRE may list.
-BACK_ENDS = tuple(_APT)
+BACK_ENDS = (*_APT, *_MADE)
 
 
 def how_to_install(back_end: str) -> str:
-    """The command that installs it."""
+    """The command that installs or makes it."""
+    if back_end in _MADE:
+        return _MADE[back_end]
     if sys.platform == "darwin":
         return f"brew install {_BREW[back_end]}"
     return f"apt-get install {_APT[back_end]}"

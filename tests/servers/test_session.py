@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 SESSION_SECONDS = 120
 NOTHING_INSTALLED = "import tests.servers.machine\ntests.servers.machine.PROGRAM_FOLDERS = ()\n"
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
+PLUGINS = ("xdist.plugin", "pytest_asyncio.plugin", "tests.conftest")
+"""To load all that is installed takes each process of a session three times as long."""
 MISSING = MissingError("Redis", "apt-get install redis-server", "redis-server")
 
 
@@ -26,7 +28,7 @@ class Session:
         path = os.pathsep.join([str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")])
         self._environment = {**os.environ, "PYTHONPATH": path}
         self._environment.pop(absence.VARIABLE, None)
-        self._plugins = ["-p", "tests.conftest"]
+        self._plugins = [part for name in PLUGINS for part in ("-p", name)]
 
     def hide_all_servers(self) -> None:
         (self._folder / "nothing_installed.py").write_text(NOTHING_INSTALLED)
@@ -40,6 +42,7 @@ class Session:
         (self._folder / "test_inner.py").write_text(tests)
         # The outer session may be a worker itself, and would be taken for the inner one's.
         environment = {n: v for n, v in self._environment.items() if not n.startswith("PYTEST_")}
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         options = ["-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider", "-n", str(workers)]
         return subprocess.run(
             [sys.executable, "-m", "pytest", *self._plugins, *options, str(self._folder / "test_inner.py")],
@@ -132,7 +135,9 @@ def test_a_required_back_end_that_does_not_exist_ends_the_session(session: Sessi
     session.require("oracle")
     result = session.run("def test_a(): ...\n", 0)
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "KSANA_TEST_REQUIRE lists oracle; known: postgresql, mysql, redis, chromium, compiler" in result.stderr
+    assert (
+        "KSANA_TEST_REQUIRE lists oracle; known: postgresql, mysql, redis, chromium, compiler, console" in result.stderr
+    )
 
 
 def test_a_back_end_may_be_missing_unless_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,11 +105,14 @@ def next_fire_at(tables: Tables) -> datetime | None:
     return min((at for each in tables.schedules.values() if (at := each.next_fire_at) is not None), default=None)
 
 
-def occurrences(tables: Tables, schedule_id: int, since: datetime, until: datetime, limit: int) -> list[Occurrence]:
+def occurrences(
+    tables: Tables, schedule_id: int, since: datetime, until: datetime, limit: int, *, newest: bool
+) -> list[Occurrence]:
     rows = sorted(tables.ledger.get(schedule_id, {}).items())
     reaching = [row for planned, row in rows if planned < since][-1:]
     reaching = [row for row in reaching if row.last_planned_for is not None and row.last_planned_for >= since]
-    return [*reaching, *(row for planned, row in rows if since <= planned < until)][:limit]
+    found = [*reaching, *(row for planned, row in rows if since <= planned < until)]
+    return (found[::-1] if newest else found)[:limit]
 
 
 # Firing ---------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The part of the store's port that job runs need, in memory: each verb is handed to a wire, which says when it is applied.
 
 One of these stands for one process's connection to the database: it has that process's clock, as the SQL store has. Verbs of
-workflows and plans are not there at all: whoever calls one fails loudly.
+workflows and plans are not there: whoever calls one fails loudly.
 """
 
 import asyncio
@@ -84,6 +84,16 @@ class MemoryStore:
         """For whoever wants the port: of what it lacks, nobody here makes use."""
         return cast("Store", self)
 
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A verb of the port that is not there may be named, as services do when they are made, but not called."""
+        if name.startswith("_") or not hasattr(Store, name):
+            raise AttributeError(name)
+
+        async def missing(*_args: object, **_named: object) -> None:
+            raise NotImplementedError(f"{name} is not simulated")
+
+        return missing
+
     def _call(self, verb: Callable[Concatenate[Tables, P], T], *args: P.args, **kwargs: P.kwargs) -> Call[T]:
         return Call(verb.__name__, args, partial(verb, self._tables, *args, **kwargs))
 
@@ -131,8 +141,10 @@ class MemoryStore:
     async def fire(self, firings: Sequence[Firing], now: datetime, _: object = None) -> Sequence[Fired]:
         return await self._ask(ledger.fire, tuple(firings), now) if firings else []
 
-    async def occurrences(self, schedule_id: int, since: datetime, until: datetime, limit: int) -> Sequence[Occurrence]:
-        return await self._ask(ledger.occurrences, schedule_id, since, until, limit)
+    async def occurrences(
+        self, schedule_id: int, since: datetime, until: datetime, limit: int, *, newest: bool = False
+    ) -> Sequence[Occurrence]:
+        return await self._ask(ledger.occurrences, schedule_id, since, until, limit, newest=newest)
 
     # Queue ------------------------------------------------------------------------------------------------------------
 
@@ -257,6 +269,10 @@ class MemoryStore:
     @property
     def shared(self) -> bool:
         return self._tables.shared
+
+    @property
+    def changes(self) -> int | None:
+        return None  # so that every look asks, and meets whatever the wire does to it
 
     async def acquire_lock(self, name: str, owner: str, ttl: timedelta) -> Lease | None:
         return await self._ask(cluster.acquire_lock, name, owner, ttl)

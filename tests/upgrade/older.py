@@ -12,7 +12,8 @@ from tests.process.nursery import ROOT
 from tests.servers.base import MissingError
 
 OLDER = "5b4f464860256b349bbe1b42e2b8bd04427aa28f"
-"""The last commit of schema 0003. When a revision is added, this becomes the last commit before it."""
+"""The last commit of schema 0003, the oldest that this one serves (`migrate.SERVES_FROM`). When a revision is added that does not
+serve it any more, this becomes the last commit before that."""
 OLDER_SCHEMA = "0003"
 KEPT = ROOT / ".pytest_cache" / "older"
 

@@ -58,6 +58,9 @@ def test_one_asks_another_works_and_both_are_shown(cluster: Cluster, target: Tar
     assert (back["running"], back["address"]) == (1, "")
     one = api.get(f"/api/v1/instances/{back['instanceId']}").json()
     assert one["executions"] == [run]
+    assert [(each["execution"], each["run"], each["target"]["kind"]) for each in one["work"]] == [
+        (run, str(run), "job")
+    ]
     assert api.get("/api/v1/instances").json()["leader"]["instanceId"] == front["instanceId"]
     assert api.get("/api/v1/instances", params={"status": "DEAD"}).json()["items"] == []
 

@@ -82,9 +82,10 @@ def test_a_node_is_retried_while_other_branches_still_run(api: httpx2.Client, ta
 
 def test_a_stopped_node_is_retried(api: httpx2.Client, target: Target) -> None:
     run = started(api, http("a", target.url("/hold")), http("b", target.url("/ok/b"), "a"))
-    held(target, "/hold")
+    cut_off = held(target, "/hold")
     obeyed(api, run, "stop", force=True)
     assert statuses(ended(api, run, "STOPPED")) == {"a": "STOPPED", "b": "STOPPED"}
+    target.wait_gone(cut_off)
     node_obeyed(api, run, "a", "retry")
     target.release(held(target, "/hold"))
     nodes = ended(api, run)

@@ -307,6 +307,9 @@ def test_plans_are_listed_newest_first_by_status_and_name(api: httpx2.Client, ta
     assert [item["planId"] for item in page["items"]] == [ran, ready["planId"]]
     assert set(page["items"][0]) >= {"planId", "name", "status", "createdAt", "updatedAt"}
     assert not {"stages", "waves", "params", "tasks"} & set(page["items"][0])
+    done, not_begun = find(api, keyword=word, include="tasks")["items"]
+    assert (done["tasks"], done["progress"], done["totalWaves"]) == (counts(completed=1), 1, 1)
+    assert (not_begun["tasks"], not_begun["progress"]) == (counts(waiting=1), 0)
     assert [item["planId"] for item in find(api, keyword=word, status="READY")["items"]] == [ready["planId"]]
     second = find(api, keyword=word, size=1, page=2)
     assert (second["page"], second["size"], second["total"]) == (2, 1, 2)
@@ -322,6 +325,9 @@ def test_the_tasks_of_a_plan_are_listed_in_order_by_status_and_wave(api: httpx2.
     assert [task["tenantId"] for task in tasks_in(api, plan)] == tenants
     assert all(set(task) == TASK for task in tasks_in(api, plan))
     assert [task["tenantId"] for task in tasks_in(api, plan, wave=2)] == tenants[2:]
+    assert [task["tenantId"] for task in tasks_in(api, plan, keyword=tenants[3][-6:])] == tenants[3:4]
+    assert tasks_in(api, plan, keyword="%") == []
+    assert find(api, keyword=fetch(api, plan)["name"], include="tasks")["items"][0]["totalWaves"] == 2
     until(api, f"{PLANS}/{plan}", lambda body: body["tasks"]["running"] == 2)
     assert [task["tenantId"] for task in tasks_in(api, plan, status="RUNNING")] == tenants[:2]
     page = find(api, f"{PLANS}/{plan}/tasks", page=2, size=2)
@@ -543,6 +549,7 @@ def test_what_is_not_there_is_not_found(api: httpx2.Client, method: str, path: s
         (PLANS, {"page": "0"}, "page"),
         (PLANS, {"size": "0"}, "size"),
         (PLANS, {"hue": "1"}, "hue"),
+        (PLANS, {"include": "hue"}, "include"),
         (PLANS + "/{plan}/tasks", {"status": "PIGEON"}, "status"),
         (PLANS + "/{plan}/tasks", {"wave": "first"}, "wave"),
         (PLANS + "/{plan}/tasks", {"hue": "1"}, "hue"),

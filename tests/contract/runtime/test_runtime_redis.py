@@ -288,18 +288,25 @@ async def test_index_and_lock_of_another_type_count_as_absent_and_are_replaced(r
     await raw.rpush("executor:index:tenant:a", "task-1")
     await raw.hset("executor:lock:tenant:a", "task-1", "x")
     assert await runtime.index.get(["a"]) == {}
-    await runtime.index.remove({"a": "task-1"})
-    assert await raw.exists("executor:index:tenant:a")
     assert not await runtime.locks.exists("a")
     assert await runtime.locks.holders(["a"]) == {}
     assert await runtime.locks.all() == {}
     assert not await runtime.locks.renew("a", "task-1", HOUR)
-    assert not await runtime.locks.release("a", "task-1")
     await runtime.index.put({"a": "task-1"})
     assert await runtime.locks.try_acquire("a", "task-1", HOUR)
     assert await runtime.index.get(["a"]) == {"a": "task-1"}
     assert await runtime.locks.holders(["a"]) == {"a": "task-1"}
     assert await runtime.repaired() == 2
+
+
+async def test_index_and_lock_of_another_type_are_gone_when_a_task_lets_go_of_them(
+    runtime: RedisRuntime, raw: Any
+) -> None:
+    await raw.rpush("executor:index:tenant:a", "task-1")
+    await raw.hset("executor:lock:tenant:a", "task-1", "x")
+    await runtime.index.remove({"a": "task-1"})
+    assert not await runtime.locks.release("a", "task-1")
+    assert not await raw.exists("executor:index:tenant:a", "executor:lock:tenant:a")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from ksana.store.requests import (
     PageRequest,
     Resumption,
     ScheduleChange,
+    ScheduleFilter,
 )
 from tests.contract.store.world import ALL, ANNA, World, http_spec, rivals
 
@@ -344,6 +345,41 @@ async def test_lists_come_in_pages_with_a_total(world: World) -> None:
     assert (filtered.items, filtered.total) == ([jobs[6]], 4)
     last = await world.store.schedules(PageRequest(page=3, size=2))
     assert (last.items, last.total) == (schedules[4:], 5)
+
+
+async def test_schedules_are_found_by_the_name_of_their_job_by_state_and_by_kind(world: World) -> None:
+    job, other = await world.job(), await world.job()
+    mine, theirs = await world.every(job, MINUTE), await world.every(other, MINUTE)
+
+    async def found(**filters: Any) -> list[Schedule]:
+        return list((await world.store.schedules(ALL, ScheduleFilter(**filters))).items)
+
+    assert await found(keyword=job.spec.name) == [mine]
+    assert await found(kind=ScheduleKind.EVERY, status=ScheduleStatus.ACTIVE) == [mine, theirs]
+    assert await found(kind=ScheduleKind.CRON) == []
+    assert await found(status=ScheduleStatus.PAUSED, keyword=job.spec.name) == []
+    await world.store.delete_schedule(mine.id, ANNA)
+    await world.store.delete_job(other.id, ANNA)
+    assert await found() == await found(keyword="job") == []
+
+
+async def test_schedules_that_are_looked_for_come_in_pages_with_a_total(world: World) -> None:
+    jobs = [await world.job(name=name) for name in ("50% off", "50 off", "a_b")]
+    schedules = [await world.every(jobs[number % 2], MINUTE) for number in range(6)]
+    paused = [await world.store.pause_schedule(each.id, ANNA) for each in schedules[:4:2]]
+
+    async def found(page: PageRequest, **filters: Any) -> tuple[list[int], int | None]:
+        answer = await world.store.schedules(page, ScheduleFilter(**filters))
+        return [schedules.index(each) if each in schedules else -1 for each in answer.items], answer.total
+
+    assert len(paused) == 2
+    assert await found(ALL, keyword="0%") == ([-1, -1, 4], 3)
+    assert await found(ALL, keyword="_") == ([], 0)
+    assert await found(PageRequest(2, 2), keyword="off") == ([-1, 3], 6)
+    assert await found(PageRequest(3, 3), keyword="off") == ([], 6)
+    assert await found(PageRequest(2, 2), status=ScheduleStatus.ACTIVE, keyword="off") == ([4, 5], 4)
+    following = PageRequest(size=2, before_id=schedules[1].id)
+    assert await found(following, status=ScheduleStatus.ACTIVE) == ([3, 4], None)
 
 
 # Schedules ------------------------------------------------------------------------------------------------------------

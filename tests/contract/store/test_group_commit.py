@@ -39,6 +39,23 @@ async def test_what_is_asked_for_at_once_is_committed_together(world: World, sto
     assert len(commits) <= 3  # the first goes alone while the others gather
 
 
+async def test_one_who_writes_alone_can_tell_whether_anything_has_changed(world: World, store: SqlStore) -> None:
+    if store.shared:
+        assert store.changes is None
+        return
+    before = store.changes
+    job = await world.job()
+    written = store.changes
+    assert written != before
+    await store.next_ready_at(("default",))
+    await store.jobs(JobFilter(), PageRequest())
+    assert store.changes == written
+    with pytest.raises(NameTaken):
+        await store.create_job(NewJob(key="other", spec=http_spec(job.spec.name)))
+    await store.enqueue(NewExecution(job_id=job.id, ready_at=world.clock.now()))
+    assert store.changes not in {before, written}
+
+
 async def test_a_command_that_is_refused_fails_alone(world: World, store: SqlStore) -> None:
     new = [NewJob(key=f"k{n}", spec=http_spec("same" if n < 5 else f"other-{n}")) for n in range(10)]
     answers = await asyncio.gather(*(store.create_job(job) for job in new), return_exceptions=True)

@@ -10,15 +10,18 @@ from typing import Any
 
 import pytest
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import NotFound, StoreUnavailable
 from ksana.domain.job import ConcurrencyPolicy, Contract, ExecutionMode, Job, JobSpec, RecoveryRule
 from ksana.domain.ledger import Schedule
+from ksana.domain.plan import WaveTally
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.schedule import MisfirePolicy, ScheduleKind, ScheduleSpec, next_instant
 from ksana.domain.states import ExecutionStatus, ScheduleStatus
 from ksana.store.jsonfile import open_json_store
+from ksana.store.plan_requests import TaskFilter
 from ksana.store.requests import JobFilter, NewExecution, NewJob, NewSchedule
 from ksana.store.sql.store import SqlStore
+from ksana.store.view_requests import TargetKind
 from tests.clock import FakeClock
 from tests.contract.store.conftest import EVERYTHING, OPTIONS
 from tests.contract.store.world import ANNA, World, http_spec, run_sql
@@ -70,6 +73,16 @@ async def test_a_new_file_is_an_empty_template(file: Path, store: SqlStore) -> N
         "ksana": {"format": 1, "ids": {}},
     }
     assert mode_of(file) == 0o600
+
+
+async def test_there_are_neither_workflows_nor_plans_to_tell_of(store: SqlStore) -> None:
+    assert await store.newest_runs(["nightly"], 10) == {}
+    assert await store.schedules_of_workflows([1]) == {}
+    assert await store.names_of(TargetKind.PLAN, ["rollout"]) == {}
+    assert await store.plan_counts([1]) == {1: WaveTally()}
+    assert (await store.tasks(TaskFilter(1, keyword="acme"), EVERYTHING)).items == []
+    with pytest.raises(NotFound):
+        await store.task_by_key("acme")
 
 
 async def test_a_job_is_written_in_the_shape_of_document_002(file: Path, store: SqlStore, clock: FakeClock) -> None:

@@ -28,6 +28,7 @@ from ksana.store.requests import JobChange, NewSchedule, ScheduleChange
 from tests.contract.store.world import ANNA, World, http_spec, rivals, run_sql
 
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 FIRED, SKIPPED, MISSED = OccurrenceOutcome.FIRED, OccurrenceOutcome.SKIPPED, OccurrenceOutcome.MISSED
 
@@ -318,8 +319,8 @@ async def test_the_ledger_is_read_from_one_instant_up_to_before_another(world: W
         world.clock.advance(MINUTE)
         await world.fire_due()
 
-    async def planned(since: datetime, until: datetime, limit: int = 100) -> list[int]:
-        rows = await world.store.occurrences(schedule.id, since, until, limit)
+    async def planned(since: datetime, until: datetime, limit: int = 100, *, newest: bool = False) -> list[int]:
+        rows = await world.store.occurrences(schedule.id, since, until, limit, newest=newest)
         assert {row.schedule_id for row in rows} <= {schedule.id}
         return [(row.planned_for - start) // MINUTE for row in rows]
 
@@ -327,7 +328,24 @@ async def test_the_ledger_is_read_from_one_instant_up_to_before_another(world: W
     assert await planned(start + 2 * MINUTE, start + 5 * MINUTE) == [2, 3, 4]
     assert await planned(start, start + DAY, 2) == [1, 2]
     assert await planned(start + DAY, start + 2 * DAY) == []
+    assert await planned(start, start + DAY, 4, newest=True) == [6, 5, 4, 3]
+    assert await planned(start, start + 3 * MINUTE, 4, newest=True) == [2, 1]
+    assert await planned(start, start + MINUTE, newest=True) == []
     assert len(await world.ledger(other)) == 6
+
+
+async def test_a_range_that_began_before_comes_first_or_where_the_newest_do_last(world: World) -> None:
+    schedule, start = await world.every(await world.job(), HOUR), world.clock.now()
+    world.clock.advance(3 * DAY)
+    await world.fire_due()
+    row, fired = await world.ledger(schedule)
+    assert (row.planned_for, row.count, fired.planned_for) == (start + HOUR, 71, start + 3 * DAY)
+    since, until = start + DAY, start + 9 * DAY
+    for limit, found in {5: [row, fired], 1: [row]}.items():
+        assert await world.store.occurrences(schedule.id, since, until, limit) == found
+    for limit, found in {5: [fired, row], 1: [fired]}.items():
+        assert await world.store.occurrences(schedule.id, since, until, limit, newest=True) == found
+    assert await world.store.occurrences(schedule.id, since, fired.planned_for, 5, newest=True) == [row]
 
 
 async def test_a_fire_that_decides_nothing_changes_nothing(world: World) -> None:

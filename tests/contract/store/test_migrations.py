@@ -10,15 +10,16 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 
-from ksana.domain.errors import SchemaMismatch
+from ksana.domain.errors import SchemaMismatch, StoreError
 from ksana.domain.states import ExecutionStatus
-from ksana.store.sql import migrate, open_store
+from ksana.store.sql import fresh, migrate, open_store
 from ksana.store.sql import schema as declared
 from ksana.store.sql.dialects import dialect_of
 from ksana.store.sql.migrations import __file__ as migrations_file
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
 from tests.contract.store.world import World, run_sql
+from tests.upgrade import busy as revisions
 
 OFTEN = 10
 """More often than the driver waits before it prepares a statement."""
@@ -61,9 +62,16 @@ def is_declared(thing: Any, name: str, kind: str, reflected: bool, other: Any) -
     return name not in {"ready_share", "ix_executions_share"}
 
 
-def test_a_migrated_database_is_what_the_tables_declare(url: str) -> None:
-    migrate.upgrade(url, OPTIONS)
+def migrated_engine(url: str) -> Engine:
+    """One that went through all revisions, also where a new one would not."""
     engine = engine_of(url)
+    with engine.connect() as connection:
+        revisions.upgrade(connection, "head")
+    return engine
+
+
+def test_a_migrated_database_is_what_the_tables_declare(url: str) -> None:
+    engine = migrated_engine(url)
     migrated = shape(engine)
     with engine.begin() as connection:
         context = MigrationContext.configure(connection, opts={"include_object": is_declared})
@@ -71,6 +79,48 @@ def test_a_migrated_database_is_what_the_tables_declare(url: str) -> None:
         declared.metadata.drop_all(connection)
         declared.metadata.create_all(connection)
     assert shape(engine) == migrated
+    engine.dispose()
+
+
+def test_a_new_database_is_what_the_revisions_would_have_made_of_it(url: str, tmp_path: Path, back_end: str) -> None:
+    migrate.upgrade(url, OPTIONS)
+    new = engine_of(url)
+    if back_end == "sqlite":
+        migrated = migrated_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
+        assert shape(new) == shape(migrated)
+        assert _version(new) == _version(migrated)
+        migrated.dispose()
+    with new.connect() as connection:
+        marked = connection.execute(text("SELECT name, at FROM marks")).one()
+    assert tuple(marked) == ("schema_serves_from", int(migrate.SERVES_FROM))
+    new.dispose()
+
+
+def _version(engine: Engine) -> tuple[str, str]:
+    """The revision, and how the table that has it was made."""
+    with engine.connect() as connection:
+        revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+        made = connection.execute(text("SELECT sql FROM sqlite_master WHERE name = 'alembic_version'")).scalar_one()
+    return revision, "".join(made.split())
+
+
+@pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
+def test_a_new_file_has_all_of_its_tables_or_none(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fresh.tables()
+    monkeypatch.setattr(fresh, "tables", lambda: (*whole[:20], "CREATE TABLE nonsense"))
+    with pytest.raises(StoreError, match="incomplete input"):
+        migrate.upgrade(url, OPTIONS)
+    assert migrate.status(url, OPTIONS).state == "empty"
+    monkeypatch.undo()
+    assert migrate.upgrade(url, OPTIONS) == (None, migrate.HEAD)
+
+
+@pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
+def test_a_file_with_somebody_elses_table_gets_ours_beside_it(url: str) -> None:
+    run_sql(url, "CREATE TABLE theirs (id INTEGER)")
+    assert migrate.upgrade(url, OPTIONS) == (None, migrate.HEAD)
+    engine = engine_of(url)
+    assert {"theirs", "jobs"} <= set(inspect(engine).get_table_names())
     engine.dispose()
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import insert, text
 
 from ksana.domain.states import ACTIVE, HOLDS_SLOT
 from ksana.store.sql import schema
-from ksana.store.sql.rows import Statement
+from ksana.store.sql.rows import Statement, in_values
 from ksana.store.sql.statements import callbacks, claiming, cluster, enqueuing, firing, recovery, settling, slots
 from ksana.store.sql.store import SqlStore
 from tests.contract.store.world import World
@@ -30,7 +30,7 @@ STATEMENTS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "whose owner is gone": (recovery._ORPHANS, {"most": 10}),
     "who holds a lock": (cluster._HELD, {"name": "leader"}),
 }
-_EXPLAIN = {"sqlite": "EXPLAIN QUERY PLAN ", "postgresql": "EXPLAIN ", "mysql": "EXPLAIN FORMAT=JSON "}
+EXPLAIN = {"sqlite": "EXPLAIN QUERY PLAN ", "postgresql": "EXPLAIN ", "mysql": "EXPLAIN FORMAT=JSON "}
 _WHOLE = {
     "sqlite": ("SCAN t",),
     "postgresql": ("Seq Scan on executions", "Seq Scan on schedules", "Seq Scan on jobs", "Seq Scan on locks"),
@@ -69,10 +69,18 @@ def fill(store: SqlStore, job_ids: list[int]) -> None:
 
 
 def plan(store: SqlStore, statement: Statement, values: dict[str, Any]) -> str:
-    """As the database tells it: its last column, line by line."""
-    sql = _EXPLAIN[store._dialect.name] + statement.for_dialect(store._dialect).text
+    """As the database tells it: its last column, line by line. With rows as they are really given to it."""
+    explain, given = EXPLAIN[store._dialect.name], {**values, "clock": 0}
     with store._writing.begin() as connection:
-        return "\n".join(str(row[-1]) for row in connection.execute(text(sql), {**values, "clock": 0}))
+        if not (statement.rows and store._dialect.takes_values):
+            told = connection.execute(text(explain + statement.render(store._dialect)), given)
+        else:
+            rows = [row[: len(statement.rows)] for row in json.loads(values["rows"])]
+            ((size, part),) = in_values(rows)
+            prepared = statement.for_driver(store._dialect, connection.dialect, size)
+            parameters = prepared.parameters({**given, "rows": part, "size": len(part)})
+            told = connection.exec_driver_sql(explain + prepared.sql, tuple(parameters))
+        return "\n".join(str(row[-1]) for row in told)
 
 
 def reads_all(back_end: str, told: str) -> bool:

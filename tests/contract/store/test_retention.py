@@ -2,10 +2,13 @@
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from ksana.domain.job import Job
 from ksana.domain.states import ExecutionStatus
 from ksana.engine.commands.runs import token_hash
 from ksana.store.requests import CallbackReport, NewCallback, Purged, PurgeRequest
+from ksana.store.sql.statements import retention
 from tests.contract.store.world import World, claim_of, run_sql
 
 DAY = timedelta(days=1)
@@ -70,6 +73,25 @@ async def test_it_goes_in_portions_and_says_when_it_is_done(world: World) -> Non
     first = await world.store.purge(PurgeRequest(world.clock.now(), KEEP_ALL, limit=3))
     assert (first.runs, first.done) == (3, False)
     assert (await purge(world, world.clock.now(), limit=3)).runs == 4
+
+
+@pytest.mark.parametrize(("jobs", "schedules"), [(6, 3), (3, 6), (4, 4), (1, 7)])
+async def test_every_job_and_schedule_is_looked_at_once_however_many_there_are(
+    world: World, monkeypatch: pytest.MonkeyPatch, jobs: int, schedules: int
+) -> None:
+    monkeypatch.setattr(retention, "JOBS_AT_A_TIME", 2)
+    monkeypatch.setattr(retention, "SCHEDULES_AT_A_TIME", 2)
+    made = [await world.job() for _ in range(jobs)]
+    for job in made:
+        await ended(world, job, 2)
+    for _ in range(schedules):
+        await world.every(made[0], timedelta(hours=1))
+    calls, removed, last = 0, 0, Purged()
+    while not calls or not last.done:
+        request = PurgeRequest(world.clock.now() - DAY, 1, 500, last.after_job, last.after_schedule)
+        last = await world.store.purge(request)
+        calls, removed = calls + 1, removed + last.runs
+    assert (removed, calls) == (jobs, max(jobs, schedules) // 2 + 1)
 
 
 async def test_attempts_callbacks_and_keys_go_with_their_run(world: World, url: str) -> None:

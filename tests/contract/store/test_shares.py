@@ -140,7 +140,7 @@ async def test_in_turn_a_job_still_never_runs_more_often_than_its_limit(world: W
     claimed = [job for _ in range(6) for job in by_job(await turns.claim())]
     assert claimed.count(limited.id) == 2
     assert len(claimed) == 5
-    queued = await world.executions(job_id=limited.id, statuses=(ExecutionStatus.QUEUED,))
+    queued = await world.executions(job_id=limited.id, statuses=frozenset({ExecutionStatus.QUEUED}))
     assert len(queued) == 48
 
 

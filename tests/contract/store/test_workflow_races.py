@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,11 @@ from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.engine.commands import StartRequest
 from ksana.store.requests import ClaimRequest, Ending
 from ksana.store.sql import open_store
+from ksana.store.sql.rows import Statement
+from ksana.store.sql.statements import starting
 from ksana.store.sql.store import SqlStore
-from ksana.store.workflow_requests import Complete, Stop
+from ksana.store.sql.tx import Tx
+from ksana.store.workflow_requests import Complete, StartedRun, Stop
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS, OPTIONS
 from tests.contract.store.world import ANNA
@@ -21,6 +25,9 @@ from tests.unit.engine.simulation import Simulation
 from tests.unit.engine.workflow_world import Flow, node
 
 ROUNDS = 10
+PATIENCE_SECONDS = 30
+IN_THE_TRANSACTION = 2
+"""The question by which a start looks for its run once more, after one before it."""
 
 
 @pytest.fixture(params=BACK_ENDS[1:3])
@@ -65,6 +72,32 @@ async def test_fifty_starts_with_one_run_id_make_one_run(
     assert len({each.run.id for each in started}) == 1
     assert sum(each.created for each in started) == 1
     assert await flow.statuses("the-one") == {"a": "PENDING"}
+
+
+async def test_a_start_finds_the_run_that_another_instance_makes_while_it_looks(
+    flow: Flow, store: SqlStore, other: SqlStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow, elsewhere = await flow.define([node("a")]), Simulation(other, clock, instance="two")
+    loop, query = asyncio.get_running_loop(), Tx.query
+    questions: list[Statement] = []
+    made: list[StartedRun] = []
+
+    def start_elsewhere() -> StartedRun:
+        asked = elsewhere.workflows.start(workflow.key, StartRequest(key="the-one"), ANNA)
+        return asyncio.run_coroutine_threadsafe(asked, loop).result(PATIENCE_SECONDS)
+
+    def answer_then_start_elsewhere(tx: Tx, statement: Statement, *rows: Any, **values: Any) -> Any:
+        found = query(tx, statement, *rows, **values)
+        if statement is starting._RUNS_BY_KEY:
+            questions.append(statement)
+            if len(questions) == IN_THE_TRANSACTION:
+                made.append(start_elsewhere())
+        return found
+
+    monkeypatch.setattr(Tx, "query", answer_then_start_elsewhere)
+    started = await flow.simulation.workflows.start(workflow.key, StartRequest(key="the-one"), ANNA)
+    assert [each.created for each in made] == [True]
+    assert (started.created, started.run.id) == (False, made[0].run.id)
 
 
 async def test_two_instances_end_two_predecessors_at_once(

@@ -24,6 +24,7 @@ from ksana.engine.commands import CallbackMessage, JobDraft, StartRequest, Workf
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.store.requests import PageRequest
 from ksana.store.sql.store import SqlStore
+from ksana.store.view_requests import Origin, TargetKind
 from ksana.store.workflow_requests import RunFilter
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS
@@ -664,3 +665,45 @@ async def test_an_unchanged_definition_makes_no_new_version(flow: Flow) -> None:
     assert other.version == 2
     kept = await flow.simulation.store.workflow_versions(workflow.id, PageRequest())
     assert [(each.version, each.spec.description) for each in kept.items] == [(2, "new"), (1, "")]
+
+
+async def test_the_nodes_of_several_runs_are_told_together_without_items_and_only_so_many(flow: Flow) -> None:
+    flow.fails("last")
+    nodes = [node("list"), node("each", "list", forEach=[1, 2, 3]), node("last", "each")]
+    ids = [(await flow.reread(await flow.run(nodes))).id for _ in range(2)]
+    found = await flow.simulation.store.node_cells(ids, 100)
+    assert list(found) == ids
+    for cells in found.values():
+        assert {cell.node_id: cell.status for cell in cells} == {"list": "SUCCESS", "each": "SUCCESS", "last": "FAILED"}
+        assert all(cell.attempt == 1 and cell.started_at and cell.ended_at for cell in cells)
+    assert list(await flow.simulation.store.node_cells(ids, 5)) == ids[:1]
+    cut = await flow.simulation.store.node_cells(ids, 2)
+    assert {run_id: len(cells) for run_id, cells in cut.items()} == {ids[0]: 2}
+
+
+async def test_items_are_counted_by_how_far_they_are_and_found_by_it(flow: Flow) -> None:
+    flow.fails("each[1]")
+    run, store = await flow.reread(await flow.run([node("each", forEach=[1, 2, 3])])), flow.simulation.store
+    standing = await store.run_standing(run.id)
+    assert [(each.node_id, each.status) for each in standing.nodes] == [("each", "FAILED")]
+    counts = {each.status: count for each, count in standing.items["each"].items()}
+    assert counts == {ExecutionStatus.SUCCESS: 2, ExecutionStatus.FAILED: 1}
+    bad = [each for each in standing.items["each"] if each.status is ExecutionStatus.FAILED]
+    page = await store.node_items(run.id, "each", bad, PageRequest())
+    assert (page.total, [item.node_id for item in page.items]) == (1, ["each[1]"])
+    rest = await store.node_items(run.id, "each", None, PageRequest(page=2, size=2))
+    assert (rest.total, [item.node_id for item in rest.items]) == (3, ["each[2]"])
+    with pytest.raises(NotFound):
+        await store.node_items(run.id, "nobody", None, PageRequest())
+
+
+async def test_what_happens_to_a_run_is_told_of_it_and_its_workflow(flow: Flow) -> None:
+    run, store = await flow.reread(await flow.run([node("a")])), flow.simulation.store
+    [execution] = (await store.run_nodes(run.id)).nodes
+    subjects = [f"run/{run.id}", f"workflow/{run.workflow_id}", f"execution/{execution.execution.id}"]
+    workflow = Origin(run.key, TargetKind.WORKFLOW, run.workflow_key)
+    assert list((await store.origins(subjects)).values()) == [
+        workflow,
+        Origin(None, TargetKind.WORKFLOW, run.workflow_key),
+        workflow,
+    ]

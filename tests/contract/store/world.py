@@ -126,7 +126,7 @@ class World:
     async def events(self, after_id: int = 0) -> list[Event]:
         return list(await self.store.events(after_id, 10_000))
 
-    async def event_types(self, after_id: int = 0) -> list[EventType]:
+    async def event_types(self, after_id: int = 0) -> list[EventType | str]:
         return [event.type for event in await self.events(after_id)]
 
     async def audit(self) -> list[AuditEntry]:

@@ -11,6 +11,8 @@ from tests.faults.operations import Wanted
 from tests.faults.scenarios import scenario
 
 LEAST_SHARE = 0.3
+LEAST_SHARE_OF_FEW = 0.1
+"""Of two bursts a few claims are the whole share, and who is slow for a moment has fewer."""
 LEAST_SHARE_OF_STRUCK = 0.1
 FULL_SECONDS = 60.0
 PERIOD = 10.0
@@ -36,8 +38,9 @@ def same_second(arena: Arena) -> tuple[History, Verdict]:
     arena.settle()
     history = arena.history()
     verdict = check(history, Limits(idle=8.0))
+    least = LEAST_SHARE if arena.full else LEAST_SHARE_OF_FEW
     for name, share in verdict.figures["shares"].items():
-        verdict.require(share >= LEAST_SHARE, f"{name} did only {share:.0%}")
+        verdict.require(share >= least, f"{name} did only {share:.0%}")
     return history, verdict
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Body, Request
 from pydantic import BaseModel
 
 from ksana.api.app import ApiOptions, Contract, create_app
+from ksana.api.console import FOLDER
 from ksana.api.errors import Translation
 from ksana.api.system import Health
 from ksana.domain.errors import KsanaError
@@ -31,10 +33,22 @@ class Bench:
 
     @asynccontextmanager
     async def client(
-        self, *, allowed_hosts: Sequence[str] = (), any_address: bool = False, metrics: bool = True
+        self,
+        *,
+        allowed_hosts: Sequence[str] = (),
+        any_address: bool = False,
+        metrics: bool = True,
+        console_folder: Path = FOLDER,
     ) -> AsyncIterator[httpx2.AsyncClient]:
         contract = Contract(sample_router(lambda: self.error), self.translations)
-        options = ApiOptions(allowed_hosts, any_address, metrics_enabled=metrics, max_body=1000, contracts=[contract])
+        options = ApiOptions(
+            allowed_hosts,
+            any_address,
+            metrics_enabled=metrics,
+            max_body=1000,
+            contracts=[contract],
+            console_folder=console_folder,
+        )
         app = create_app(probe=self.probe, metrics=self.metrics, options=options)
         transport = httpx2.ASGITransport(app=app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:7100") as client:

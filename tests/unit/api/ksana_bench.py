@@ -38,6 +38,7 @@ from ksana.engine.commands import (
     WorkflowRunCommands,
 )
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.overview import Overviews
 from ksana.engine.queries import Queries
 from ksana.engine.signals import Signals
 from ksana.executors.egress_policy import EgressPolicy
@@ -89,6 +90,7 @@ class Bench:
             workflow_runs=WorkflowRunCommands(store, clock, signals),
             plans=PlanCommands(store, clock, Resolver(store, Checks(), NodeDefaults()), signals, PlanOptions()),
             settings=Settings(),
+            overviews=Overviews(store, clock),
         )
         self.api: httpx2.AsyncClient
 

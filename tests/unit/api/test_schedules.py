@@ -69,6 +69,7 @@ async def test_a_schedule_comes_back_complete(world: World) -> None:
         "input": {"depth": 3},
         "version": 1,
         "description": "At 02:30, Monday through Friday",
+        "cronInWords": {"en": "At 02:30, Monday through Friday", "zh": "每周一至周五 02:30"},
         "createdAt": "2026-01-01T00:00:00Z",
         "updatedAt": "2026-01-01T00:00:00Z",
     }
@@ -105,8 +106,9 @@ async def test_only_what_is_given_changes(method: str, world: World) -> None:
     schedule = await world.create(jitter="5s", endAt="2027-01-01T00:00:00Z")
     changed = body(await world.change(schedule, method=method, cron="0 3 * * *", endAt=None))
     fields = {"cron": "0 0 3 * * *", "endAt": None, "version": 2, "description": "At 03:00"}
+    words = {"cronInWords": {"en": "At 03:00, every day", "zh": "每天 03:00"}}
     moved = {"nextPlannedFor": "2026-01-01T02:00:00Z", "nextFireAt": changed["nextFireAt"]}
-    assert changed == {**schedule, **fields, **moved}
+    assert changed == {**schedule, **fields, **words, **moved}
     hourly = body(await world.change(schedule, method=method, kind="every", every="1h", jitter=None))
     assert (hourly["kind"], hourly["cron"], hourly["jitter"]) == ("every", None, "0s")
     assert hourly["nextPlannedFor"] == "2026-01-01T01:00:00Z"
@@ -159,3 +161,24 @@ async def test_the_schedules_of_a_deleted_job_are_gone(world: World) -> None:
     job = await world.bench.store.job_by_key("nightly")
     await world.bench.services.jobs.delete(job.id, SYSTEM)
     assert body(await world.api.get(PATH)) == {"page": 1, "pageSize": 20, "total": 0, "items": []}
+
+
+async def test_schedules_are_found_by_name_state_and_kind_and_tell_their_last_instant(world: World) -> None:
+    (own,) = body(await world.api.get(PATH))["items"]
+    nightly = await world.create()
+    await world.api.post(f"{PATH}/{nightly['id']}/pause")
+    await world.bench.fire(timedelta(minutes=5))
+
+    async def found(**query: str) -> list[str]:
+        return [each["id"] for each in body(await world.api.get(PATH, params=query))["items"]]
+
+    assert await found(status="PAUSED") == [nightly["id"]]
+    assert await found(kind="cron", keyword="ightly rep") == [nightly["id"]]
+    assert await found(keyword="nothing of that name") == []
+    refused = await world.api.get(PATH, params={"jobId": "nightly", "kind": "cron"})
+    assert refusal(refused) == (400, "VALIDATION_ERROR", "keyword")
+    told = body(await world.api.get(PATH, params={"include": "last"}))["items"]
+    assert [(each["id"], each["last"] and each["last"]["outcome"]) for each in told] == [
+        (own["id"], "FIRED"),
+        (nightly["id"], None),
+    ]

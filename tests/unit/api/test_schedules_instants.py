@@ -9,6 +9,7 @@ import pytest
 from tests.clock import FakeClock
 from tests.unit.api.ksana_bench import Bench, Json, benched, body
 
+from ksana.api.contracts.cron_chinese import cron_in_chinese
 from ksana.api.contracts.cron_words import cron_in_words
 from ksana.domain.cron import parse_cron
 
@@ -97,6 +98,12 @@ async def test_the_ledger_is_read_in_portions(world: Bench) -> None:
         seen += [item["plannedFor"] for item in page["items"]]
         since = page["next"]
     assert seen == [f"2026-01-01T00:{minute:02}:00Z" for minute in (5, 10, 15, 20)]
+    back, until = [], "2026-01-02T00:00:00Z"
+    while until:
+        page = body(await world.api.get(f"{path}/occurrences?order=newest&limit=3&to={until}"))
+        back += [item["plannedFor"] for item in page["items"]]
+        until = page["next"]
+    assert back[-4:] == seen[::-1]
     window = {"from": "2026-01-01T00:10:00Z", "to": "2026-01-01T00:20:00Z"}
     inside = body(await world.api.get(f"{path}/occurrences", params=window))
     assert [item["plannedFor"] for item in inside["items"]] == ["2026-01-01T00:10:00Z", "2026-01-01T00:15:00Z"]
@@ -140,3 +147,55 @@ async def test_the_jitter_of_what_is_not_saved_is_not_known(world: Bench) -> Non
 )
 def test_cron_is_told_in_words(cron: str, words: str) -> None:
     assert cron_in_words(parse_cron(cron, field="cron").normalized) == words
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("30 2 * * *", "每天 02:30"),
+        ("*/15 * * * *", "每 15 分钟"),
+        ("* * * * * *", "每秒"),
+        ("*/20 30 9 * * *", "每天 9 点第 30 分每 20 秒"),
+        ("@hourly", "每小时整点"),
+        ("15 * * * *", "每小时第 15 分"),
+        ("0 */2 * * *", "每 2 小时整点"),
+        ("*/5 9-17 * * 1-5", "每周一至周五 9 至 17 点每 5 分钟"),
+        ("0 8,12 * * SAT,SUN", "每周六、周日 08:00、12:00"),
+        ("0 0 1,L */3 *", "每 3 个月的 1 日、最后一天 00:00"),
+        ("0 10 LW * *", "每月最后一个工作日 10:00"),
+        ("0 9 * * 1#2,5L", "每月第二个周一、最后一个周五 09:00"),
+        ("0 0 * JAN-MAR *", "1 至 3 月每天 00:00"),
+        ("30 2 13 * 5", "每月 13 日或每周五 02:30"),
+        ("0 9 */2 * MON", "每月每 2 天且为周一 09:00"),
+    ],
+)
+def test_cron_is_told_in_chinese(cron: str, words: str) -> None:
+    assert cron_in_chinese(parse_cron(cron, field="cron").fields) == words
+
+
+@pytest.mark.parametrize(
+    ("cron", "after", "effect", "local"),
+    [
+        ("30 2 * * *", "2026-03-01", "ONCE_AFTER", ["27T02:30+01", "28T02:30+01", "29T03:00+02", "30T02:30+02"]),
+        ("30 2 * * *", "2026-10-01", "ONCE_FIRST", ["24T02:30+02", "25T02:30+02", "26T02:30+01", "27T02:30+01"]),
+        ("*/30 * * * *", "2026-03-01", "LEFT_OUT", ["29T01:00+01", "29T01:30+01", "29T03:00+02", "29T03:30+02"]),
+        ("*/30 * * * *", "2026-10-01", "TWICE", ["25T02:00+02", "25T02:30+02", "25T02:00+01", "25T02:30+01"]),
+        ("0 9 * * *", "2026-10-01", "NONE", ["23T09:00+02", "24T09:00+02", "25T09:00+01", "26T09:00+01"]),
+    ],
+)
+async def test_the_next_change_of_the_clock_is_told_with_what_the_schedule_does_then(
+    world: Bench, cron: str, after: str, effect: str, local: list[str]
+) -> None:
+    told = await preview(world, kind="cron", cron=cron, timezone="Europe/Zurich", after=f"{after}T00:00:00Z")
+    change = told["clockChange"]
+    assert change["effect"] == effect
+    assert [f"{each['local'][8:16]}{each['local'][19:22]}" for each in change["instants"]][:4] == local
+
+
+async def test_a_zone_whose_clock_does_not_change_has_nothing_to_tell_of_it(world: Bench) -> None:
+    assert (await preview(world, kind="cron", cron="30 2 * * *", timezone="Asia/Shanghai"))["clockChange"] is None
+    every = await preview(world, kind="every", every="1h", timezone="America/New_York")
+    assert every["cronInWords"] is None
+    change = every["clockChange"]
+    assert (change["at"], change["effect"]) == ("2026-03-08T07:00:00Z", "NONE")
+    assert (change["before"], change["after"]) == ("2026-03-08T02:00:00-05:00", "2026-03-08T03:00:00-04:00")

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from aiohttp.abc import AbstractResolver
 from tests.unit.executors.witness import Witness, witness_on_loopback
 
+from ksana.executors.egress_names import Resolver
 from ksana.executors.http import HttpExecutor, HttpOptions
 
 MakeExecutor = Callable[..., HttpExecutor]
@@ -22,7 +22,7 @@ async def witness() -> AsyncIterator[Witness]:
 async def make_executor() -> AsyncIterator[MakeExecutor]:
     made: list[HttpExecutor] = []
 
-    def make(resolver: AbstractResolver | None = None, **options: Any) -> HttpExecutor:
+    def make(resolver: Resolver | None = None, **options: Any) -> HttpExecutor:
         made.append(HttpExecutor(HttpOptions(**options), resolver=resolver))
         return made[-1]
 

@@ -2,16 +2,17 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.unit.executors.attempts import attempt
 
+from ksana.domain.outcome import Outcome
 from ksana.executors.base import ExecutionContext, Place
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 30.0
 ROOT = str(Path(__file__).parents[3])
 
 
@@ -57,6 +58,21 @@ def given(
     """The usual attempt, with tools and whatever else is named."""
     input = more.pop("input", None)  # noqa: A001 - the name it has in the domain
     return replace(attempt(config, timeout=timeout, input=input), tools=tools or Memory(), **more)
+
+
+async def at_deadline(
+    execute: Callable[[ExecutionContext], Awaitable[Outcome]], config: Mapping[str, Any], *, lines: int = 1
+) -> tuple[Outcome, Memory]:
+    """The outcome of work that outlives its deadline, which is longer where it could not write so many lines before.
+
+    A busy machine may not even have started it after half a second.
+    """
+    for timeout in (0.5, 2.0, 8.0):
+        tools = Memory()
+        outcome = await execute(given(config, tools, timeout=timeout))
+        if tools.text["stdout"].count("\n") >= lines:
+            return outcome, tools
+    raise AssertionError(f"not {lines} lines before any deadline: {tools.text}")
 
 
 def node(item: Any = None, index: int | None = None) -> Place:

@@ -8,32 +8,32 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 from tests.unit.executors.attempts import TOKEN, attempt
 from tests.unit.executors.conftest import MakeExecutor
+from tests.unit.executors.raw_server import raw_server, says
 from tests.unit.executors.witness import Witness, witness_on_loopback
 
 from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import Failed, Outcome, Succeeded
-from ksana.executors.egress import EgressClient, tls_context
-from ksana.executors.egress_names import Denied
+from ksana.executors.egress_dial import Dialler, tls_context
+from ksana.executors.egress_errors import Denied
+from ksana.executors.egress_names import CheckedNames
 from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.http import HttpExecutor
 
+CREDENTIALS = ("authorization", "x-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-auth-key")
 
-class Names(AbstractResolver):
+
+class Names:
     """A name server that answers every name with the next of these lists of addresses, and stays at the last."""
 
     def __init__(self, *answers: list[str]) -> None:
         self._answers = list(answers)
         self.asked: list[str] = []
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, _port: int, /) -> list[str]:
         self.asked.append(host)
-        addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        return [ResolveResult(hostname=host, host=a, port=port, family=family, proto=0, flags=0) for a in addresses]
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
     async def close(self) -> None:
         pass
@@ -46,10 +46,8 @@ class NoNames(Names):
         super().__init__([])
         self._number = number
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        raise socket.gaierror(self._number, f"{host}:{port} {family}")
+    async def resolve(self, host: str, port: int, /) -> list[str]:
+        raise socket.gaierror(self._number, f"{host}:{port}")
 
 
 def denied(outcome: Outcome, host: str) -> None:
@@ -146,10 +144,11 @@ async def test_an_address_in_disguise_is_not_called(http: HttpExecutor, witness:
 
 
 def test_no_socket_is_opened_for_a_denied_address() -> None:
-    client = EgressClient(EgressPolicy.parse("public"), connections=1)
-    for address in ("127.0.0.1", "10.0.0.1", "169.254.169.254"):
+    policy = EgressPolicy.parse("public")
+    dialler = Dialler(policy, CheckedNames(policy, Names([])))
+    for address in ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1"):
         with pytest.raises(Denied):
-            client._socket((socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 80)))
+            dialler.open_socket(address)
 
 
 async def test_a_redirect_is_not_followed_unless_asked(http: HttpExecutor, witness: Witness) -> None:
@@ -199,16 +198,15 @@ async def test_another_origin_is_sent_no_credentials(http: HttpExecutor, witness
             "method": "POST",
             "body": "b",
             "follow_redirects": True,
-            "headers": {"Authorization": "Bearer x", "Cookie": "a=b", "X-Api-Key": "k", "X-Plain": "p"},
+            "headers": {**dict.fromkeys(CREDENTIALS, "x"), "X-Plain": "p", "X-Sort-Key": "k"},
         }
         outcome = await http.execute(attempt(config))
         assert isinstance(outcome, Succeeded)
         names = {name.lower() for name, _ in other.seen[0].headers}
-        assert names.isdisjoint(
-            {"authorization", "cookie", "x-api-key", "x-ksana-callback-url", "x-ksana-callback-token"}
-        )
+        assert names.isdisjoint({*CREDENTIALS, "x-ksana-callback-url", "x-ksana-callback-token"})
         assert TOKEN not in str(other.seen[0].headers)
         assert other.seen[0].header("x-plain") == "p"
+        assert other.seen[0].header("x-sort-key") == "k"
         assert other.seen[0].header("host") == f"127.0.0.1:{other.port}"
 
 
@@ -301,3 +299,14 @@ async def test_what_a_target_repeats_of_our_secrets_is_hidden_in_the_output_too(
     outcome = await http.execute(attempt(config))
     assert isinstance(outcome, Succeeded)
     assert "supersecretvalue123" not in str(outcome)
+
+
+@pytest.mark.parametrize("spelled", [r"k3y\/with+both==", r"k3y/with\u002Bboth==", "k3y%2Fwith%2Bboth%3D%3D"])
+async def test_a_secret_is_hidden_however_a_target_spells_it(http: HttpExecutor, spelled: str) -> None:
+    body = f'{{"got": "{spelled}"}}'.encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with raw_server(says(head + body)) as server:
+        config = {"url": f"http://127.0.0.1:{server.port}/", "headers": {"Authorization": "Bearer k3y/with+both=="}}
+        outcome = await http.execute(attempt(config))
+    assert isinstance(outcome, Succeeded)
+    assert (outcome.output, outcome.evidence.response_body) == ({"got": "***"}, '{"got": "***"}')

@@ -1,8 +1,10 @@
 """What is sent, and that the evidence says the same."""
 
+import encodings
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +15,12 @@ from ksana import __version__
 from ksana.domain.job import Contract, ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Evidence, Failed, Outcome, Succeeded
 from ksana.executors.base import Place
+from ksana.executors.egress_connection import Answer, Bounds
+from ksana.executors.egress_policy import EgressPolicy
 from ksana.executors.http import HttpExecutor
 from ksana.executors.http_evidence import Exchange
+from ksana.executors.http_prepared import LARGEST_KEPT, PreparedJobs
+from ksana.executors.http_request import Sender
 
 FILLED = {
     "run": "{{ run_id }}",
@@ -289,11 +295,55 @@ async def test_a_body_of_a_single_run_may_do_no_more_than_a_jobs(http: HttpExecu
         ("text/plain; charset=rot13", b"abc", "abc"),
         ("text/plain; charset=zlib", b"abc", "abc"),
         ("text/plain; charset=utf-7", b"+AGEA-", "+AGEA-"),
+        ("text/plain; charset=windows-1252", b"\x80", "€"),
+        ("text/plain; charset=KOI8-U", "Ї".encode("koi8-u"), "Ї"),
     ],
 )
 def test_an_answer_is_decoded_as_it_says_if_that_is_a_way_to_write_text(kind: str, sent: bytes, read: str) -> None:
-    exchange = Exchange("GET", "http://h/")
-    exchange.answered(200, [("Content-Type", kind)])
-    exchange.received(sent)
-    exchange.complete = True
-    assert exchange.evidence().response_body == read
+    assert answered(kind, sent) == read
+
+
+def answered(kind: str, sent: bytes) -> str | None:
+    """The body as it is shown."""
+    answer = Answer(Bounds(100, 100))
+    answer.status, answer.headers = 200, [(b"Content-Type", kind.encode())]
+    answer.kept, answer.bytes_read, answer.complete = sent, len(sent), True
+    return Exchange("GET", "http://h/", answer=answer).evidence().response_body
+
+
+def test_what_targets_call_their_encodings_is_not_remembered_for_ever() -> None:
+    before = len(encodings._cache)
+    for number in range(10):
+        assert answered(f"text/plain; charset=made-up-{number}", b"a") == "a"
+    assert len(encodings._cache) == before
+
+
+async def test_a_job_that_was_changed_is_sent_as_it_stands_now(http: HttpExecutor, witness: Witness) -> None:
+    for value in (1, True, 1.0, "1", 1):
+        await http.execute(attempt({"url": witness.url(), "method": "POST", "body": {"a": value}}))
+    assert [seen.body for seen in witness.seen] == [b'{"a":1}', b'{"a":true}', b'{"a":1.0}', b'{"a":"1"}', b'{"a":1}']
+
+
+async def test_what_was_worked_out_for_one_attempt_does_not_show_in_the_next(
+    http: HttpExecutor, witness: Witness
+) -> None:
+    config = {"url": witness.url(), "method": "POST", "headers": {"X-Api-Key": "s3cr3t-key"}}
+    plain, called_back = attempt(config), attempt(config, mode=ExecutionMode.ASYNC)
+    for context in (plain, called_back, plain):
+        await http.execute(context)
+    assert [seen.header("x-ksana-callback-token") for seen in witness.seen] == [None, TOKEN, None]
+    assert [bool(seen.body) for seen in witness.seen] == [False, True, False]
+    assert len({seen.header("traceparent") for seen in witness.seen}) == 3
+
+
+def test_of_prepared_jobs_the_least_used_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksana.executors.http_prepared.KEPT", 2)
+    jobs = PreparedJobs(Sender(EgressPolicy(), "ksana", timedelta(seconds=1)))
+    first, second, third = ({"url": f"http://127.0.0.1/{number}"} for number in range(3))
+    known = jobs.of(first)
+    jobs.of(second)
+    assert jobs.of(dict(first)) is known
+    jobs.of(third)
+    assert jobs.of(first) is known
+    large = {"url": "http://127.0.0.1/", "body": "x" * LARGEST_KEPT}
+    assert jobs.of(large) is not jobs.of(large)

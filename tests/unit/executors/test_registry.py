@@ -97,3 +97,40 @@ async def test_closing_closes_all_even_if_one_does_not() -> None:
         await Executors([Stubborn(), sample], plugins=[]).close()
     assert [line["action"] for line in lines] == ["executors.close_failed"]
     assert sample.closed
+
+
+async def test_what_takes_long_to_load_is_made_when_there_is_time_for_it() -> None:
+    made: list[Sample] = []
+
+    def make() -> Sample:
+        made.append(Sample())
+        return made[-1]
+
+    executors = Executors([], later={"sample": make}, plugins=[])
+    assert (executors.types(), made) == (["sample"], [])
+    await executors.load()
+    await executors.load()
+    assert executors.get("sample") is made[0]
+    assert len(made) == 1
+    await executors.close()
+    assert made[0].closed
+
+
+async def test_what_is_asked_for_before_it_was_loaded_is_made_at_once() -> None:
+    executors = Executors([], later={"sample": Sample}, plugins=[plugin("sample", "Sample")])
+    found = executors.get("sample")
+    await executors.load()
+    assert executors.get("sample") is found
+
+
+async def test_one_that_cannot_be_loaded_is_told_of_and_harms_no_other() -> None:
+    def broken() -> Sample:
+        raise ImportError("a library is missing")
+
+    executors = Executors([], later={"broken": broken, "sample": Sample}, plugins=[])
+    with capture_logs() as lines:
+        await executors.load()
+    assert [(line["action"], line["type"]) for line in lines] == [("executors.broken", "broken")]
+    assert executors.get("sample").type == "sample"
+    with pytest.raises(ImportError):
+        executors.get("broken")

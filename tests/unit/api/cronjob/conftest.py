@@ -33,6 +33,7 @@ from ksana.engine.commands import (
 )
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.measures import MeasureOptions, Measures
+from ksana.engine.overview import Overviews
 from ksana.engine.queries import Queries
 from ksana.engine.signals import Signals
 from ksana.executors.http import HttpExecutor
@@ -113,6 +114,7 @@ async def desk(store: SqlStore, clock: FakeClock) -> AsyncIterator[Desk]:
         workflow_runs=WorkflowRunCommands(store, clock, signals),
         plans=PlanCommands(store, clock, Resolver(store, executors, NodeDefaults()), signals, PlanOptions()),
         settings=Settings(),
+        overviews=Overviews(store, clock),
     )
     yield Desk(services, World(store, clock), clock)
     await executors.close()

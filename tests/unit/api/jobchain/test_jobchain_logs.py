@@ -53,6 +53,25 @@ async def test_parts_come_with_a_cursor(desk: Desk) -> None:
     assert await desk.get(LOGS, format="json", after="1.3") == {"items": [], "cursor": "1.3"}
 
 
+async def test_it_is_read_from_its_end_backwards(desk: Desk) -> None:
+    await desk.start(node("a"))
+    assert await desk.get(LOGS, format="json", before="end") == {"items": [], "cursor": None, "before": None}
+    await written(desk, "a", *(f"line {number}\n" for number in range(1, 51)))
+    page = await desk.get(LOGS, format="json", before="end", limit=30)
+    assert [page["items"][at]["seq"] for at in (0, -1)] == [21, 50]
+    assert (page["cursor"], page["before"]) == ("1.50", "1.21")
+    page = await desk.get(LOGS, format="json", before=page["before"])
+    assert [page["items"][at]["seq"] for at in (0, -1)] == [1, 20]
+    assert page["before"] is None
+
+
+async def test_backwards_it_comes_in_pieces_of_a_bounded_size(desk: Desk) -> None:
+    await desk.start(node("a"))
+    await written(desk, "a", *["x" * (log_reading.MOST_TEXT // 2)] * 5)
+    page = await desk.get(LOGS, format="json", before="end")
+    assert ([each["seq"] for each in page["items"]], page["before"]) == ([4, 5], "1.4")
+
+
 async def test_one_attempt_is_asked_for_by_its_number(desk: Desk) -> None:
     outcomes: list[Outcome] = [Failed("no", retryable=False), Succeeded()]
 
@@ -67,6 +86,8 @@ async def test_one_attempt_is_asked_for_by_its_number(desk: Desk) -> None:
     assert (await desk.api.get(LOGS)).text == "first\nsecond\n"
     for attempt, text in ((1, "first\n"), (2, "second\n"), (3, "")):
         assert (await desk.api.get(LOGS, params={"attempt": attempt})).text == text
+        page = await desk.get(LOGS, format="json", before="end", attempt=attempt)
+        assert "".join(each["text"] for each in page["items"]) == text
     assert (await desk.api.get(LOGS, params={"attempt": 1, "follow": "true"})).text == "first\n"
 
 
@@ -110,6 +131,9 @@ async def test_the_run_of_a_job_has_logs_as_well(desk: Desk) -> None:
         ("follow=maybe", "follow"),
         ("follow=true&format=json", "follow"),
         ("limit=0", "limit"),
+        ("before=end", "before"),
+        ("before=x&format=json", "before"),
+        ("before=end&after=1.1&format=json", "before"),
     ],
 )
 async def test_a_wrong_query_is_named(desk: Desk, query: str, field: str) -> None:

@@ -158,3 +158,44 @@ async def test_what_has_not_begun_is_not_completed_but_skipped(desk: Desk) -> No
 async def test_what_has_succeeded_is_not_left_out(desk: Desk) -> None:
     await desk.start(node("a"))
     assert told(await desk.api.post(f"{RUNS}/r/nodes/a:skip"))[:2] == (409, "NODE_NOT_SKIPPABLE")
+
+
+async def test_a_run_stands_as_its_nodes_do_with_its_items_counted_and_nothing_of_what_they_made(desk: Desk) -> None:
+    desk.failing = {"load"}
+    await desk.start(node("load", forEach=["x", "y", "z"]), node("last", "load"))
+    await desk.order(f"{RUNS}/r/nodes/load[1]:complete")
+    stands = await desk.get(f"{RUNS}/r/standing")
+    load, last = stands["nodes"]
+    assert (load["items"], last["items"]) == ({"SUCCESS": 1, "FAILED": 2}, None)
+    drawn = await desk.get(f"{RUNS}/r/graph")
+    bare = [
+        {name: value for name, value in each.items() if name not in {"reason", "items"}} for each in stands["nodes"]
+    ]
+    without = [
+        {name: value for name, value in each.items() if name not in {"artifact", "checkpoint"}}
+        for each in drawn["nodes"]
+    ]
+    assert {**stands, "nodes": bare} == {**drawn, "nodes": without}
+
+
+async def test_items_are_listed_a_page_at_a_time_and_by_state(desk: Desk) -> None:
+    desk.failing = {"load"}
+    await desk.start(node("load", forEach=["x", "y", "z"]))
+    await desk.order(f"{RUNS}/r/nodes/load[1]:complete")
+    second = await desk.get(f"{RUNS}/r/nodes/load/items", page=2, size=2)
+    assert (second["total"], [each["nodeId"] for each in second["items"]]) == (3, ["load[2]"])
+    (done,) = (await desk.get(f"{RUNS}/r/nodes/load/items", status="SUCCESS"))["items"]
+    assert (done["nodeId"], done["status"], done["reason"]) == ("load[1]", "SUCCESS", "completed_by_hand")
+    for wrong, status in (("load/items?status=GONE", 400), ("nobody/items", 404)):
+        assert (await desk.api.get(f"{RUNS}/r/nodes/{wrong}")).status_code == status
+
+
+async def test_items_that_wait_for_their_next_attempt_are_counted_and_found_as_retrying(desk: Desk) -> None:
+    await desk.create(node("load", forEach=["x", "y"], retry=RETRY), workflow_id="w")
+    desk.sim.target.answer = lambda _: Failed("not now")
+    await desk.api.post(f"{WORKFLOWS}/w:start", json={"runId": "r"})
+    await desk.sim.settle()
+    (load,) = (await desk.get(f"{RUNS}/r/standing"))["nodes"]
+    assert load["items"] == {"RETRYING": 2}
+    assert (await desk.get(f"{RUNS}/r/nodes/load/items", status="RETRYING"))["total"] == 2
+    assert (await desk.get(f"{RUNS}/r/nodes/load/items", status="PENDING"))["total"] == 0

@@ -14,6 +14,7 @@ from tests.unit.api.ksana_bench import OPTIONS, Json, body
 from tests.unit.engine.simulation import Simulation
 
 from ksana.api.app import ApiOptions, create_app
+from ksana.api.contracts.console import console_contract
 from ksana.api.contracts.cronjob import cronjob_contract
 from ksana.api.contracts.jobchain import jobchain_contract
 from ksana.api.contracts.plans import plans_contract
@@ -21,8 +22,9 @@ from ksana.api.contracts.schedules import schedules_contract
 from ksana.api.services import Services
 from ksana.api.system import Health
 from ksana.domain.outcome import Failed, Outcome, Succeeded
+from ksana.engine.overview import Overviews
 from ksana.executors.base import ExecutionContext
-from ksana.settings import Settings
+from ksana.settings import Settings, load
 from ksana.store.sql import open_store
 from ksana.telemetry import Metrics
 
@@ -127,6 +129,8 @@ def _services(sim: Simulation) -> Services:
         workflow_runs=sim.workflow_runs,
         plans=sim.plans,
         settings=Settings(),
+        overviews=Overviews(sim.store, sim.clock),
+        shown_settings=load(environ={"KSANA_DATABASE_URL": "postgresql://ksana:secret@db/ksana"}).shown(),
     )
 
 
@@ -155,6 +159,6 @@ async def _probe() -> Health:
 def application() -> FastAPI:
     """The application, made once: its routes cost more than most tests."""
     services = cast("Services", CURRENT)
-    made = (cronjob_contract, jobchain_contract, plans_contract, schedules_contract)
+    made = (cronjob_contract, jobchain_contract, plans_contract, schedules_contract, console_contract)
     contracts = [contract(services) for contract in made]
     return create_app(probe=_probe, metrics=Metrics(), options=ApiOptions(contracts=contracts))

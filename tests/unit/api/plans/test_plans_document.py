@@ -73,7 +73,7 @@ def test_a_plan_is_described_with_its_parts_and_an_example() -> None:
 
 def test_queries_are_described() -> None:
     parameters = application().openapi()["paths"][f"{PLANS}/{{planId}}/tasks"]["get"]["parameters"]
-    assert [each["name"] for each in parameters] == ["planId", "status", "wave", "page", "size"]
+    assert [each["name"] for each in parameters] == ["planId", "status", "wave", "keyword", "page", "size"]
 
 
 def test_the_page_names_every_path_and_every_code() -> None:

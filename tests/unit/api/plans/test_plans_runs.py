@@ -19,6 +19,9 @@ async def test_a_run_names_the_plan_and_the_tenant_that_it_is_for(desk: PlanDesk
     listed = (await desk.get(RUNS))["items"]
     assert [each["runId"] for each in listed] == [run_id]
     assert [each["runId"] for each in (await desk.get(RUNS, workflowId="p"))["items"]] == [run_id]
+    [item] = (await desk.get("/api/v1/activity", tenantId="a"))["items"]
+    assert (item["id"], item["planId"], item["tenantId"], item["trigger"]) == (run_id, "p", "a", "plan")
+    assert (item["target"]["kind"], item["target"]["id"], item["target"]["name"]) == ("plan", "p", "rollout")
 
 
 async def test_a_run_is_drawn_with_its_stages_in_a_row(desk: PlanDesk) -> None:
@@ -45,9 +48,12 @@ async def test_the_nodes_events_and_logs_of_a_run_are_there(desk: PlanDesk) -> N
 
 async def test_a_run_of_a_plan_takes_no_orders(desk: PlanDesk) -> None:
     run_id = await run_of(desk)
-    orders = [f":{order}" for order in ("stop", "close", "resume", "retry-failed")]
+    orders = [f":{order}" for order in ("stop", "close", "resume", "retry-failed", "retry")]
     orders += [f"/nodes/migrate:{order}" for order in ("retry", "complete", "skip")]
     details = {"runId": run_id, "planId": "p", "tenantId": "a"}
     for order in orders:
         assert told(await desk.post(f"{RUNS}/{run_id}{order}")) == (409, "RUN_OF_PLAN", details)
+    for order in ("retry", "cancel"):
+        refused = (await desk.order(f"/api/v1/activity:{order}", ids=[run_id]))["refused"]
+        assert [each["code"] for each in refused] == ["RUN_OF_PLAN"]
     assert (await desk.task())["status"] == "FAILED"

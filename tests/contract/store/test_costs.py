@@ -1,0 +1,116 @@
+"""What the way of a run through the store costs, in counts that no machine can change: statements, rows and commits.
+
+A round trip more in one of these is a decision, and changes a figure here.
+"""
+
+import asyncio
+import tracemalloc
+from datetime import timedelta
+
+import pytest
+
+from ksana.domain.execution import Claimed
+from ksana.domain.ledger import Firing
+from ksana.store.requests import ClaimRequest
+from ksana.store.sql.store import SqlStore
+from tests.contract.store.conftest import BACK_ENDS
+from tests.contract.store.counting import counting
+from tests.contract.store.world import World
+
+FEW, MANY = 5, 60
+MARK = 1
+"""Where a COMMIT can be ambiguous, each transaction writes its number."""
+
+
+@pytest.fixture(params=BACK_ENDS[:3])
+def back_end(request: pytest.FixtureRequest) -> str:
+    """The databases alone: the JSON file is written whole each time."""
+    return str(request.param)
+
+
+async def ready(world: World, number: int) -> None:
+    """So many executions of three jobs that can be claimed."""
+    jobs = [await world.job() for _ in range(3)]
+    await asyncio.gather(*(world.enqueue(jobs[each % 3]) for each in range(number)))
+
+
+async def claimed(world: World, number: int) -> list[Claimed]:
+    return list(await world.store.claim(ClaimRequest("one", number), world.clock.now()))
+
+
+def marked(store: SqlStore) -> int:
+    return MARK if store.shared else 0
+
+
+@pytest.mark.parametrize("number", [FEW, MANY])
+async def test_a_claim_is_three_statements_and_one_commit_however_much_it_takes(
+    world: World, store: SqlStore, number: int
+) -> None:
+    await ready(world, number)
+    with counting(store) as count:
+        assert len(await claimed(world, number)) == number
+    assert count.statements <= 3 + marked(store)  # what is ready, their jobs, that they are ours
+    assert count.rows <= number + 3
+    assert count.commits == 1
+
+
+async def test_a_claim_reads_no_more_than_it_takes_whatever_else_is_ready(world: World, store: SqlStore) -> None:
+    await ready(world, MANY)
+    with counting(store) as count:
+        assert len(await claimed(world, FEW)) == FEW
+    assert count.rows <= FEW + 3
+
+
+@pytest.mark.parametrize("number", [FEW, MANY])
+async def test_ends_are_five_statements_and_one_commit_however_many_they_are(
+    world: World, store: SqlStore, number: int
+) -> None:
+    await ready(world, number)
+    mine = await claimed(world, number)
+    with counting(store) as count:
+        assert all(await asyncio.gather(*(store.succeed(world.ending(each)) for each in mine)))
+    # Ours still, their attempts, where they went, that it happened, and whether any of their jobs has others waiting.
+    assert count.statements <= 5 + marked(store)
+    assert count.rows <= number
+    assert count.commits == 1
+
+
+async def test_what_ends_and_what_is_claimed_next_is_one_commit(world: World, store: SqlStore) -> None:
+    await ready(world, 2 * FEW)
+    mine = await claimed(world, FEW)
+    with counting(store) as count:
+        ends = [asyncio.ensure_future(store.succeed(world.ending(each))) for each in mine]
+        assert len(await claimed(world, FEW)) == FEW
+        assert all(await asyncio.gather(*ends))
+    assert count.commits == 1
+    assert count.statements <= 8 + marked(store)
+
+
+async def firings(world: World, number: int) -> list[Firing]:
+    jobs = [await world.job() for _ in range(3)]
+    schedules = [await world.every(jobs[each % 3], timedelta(seconds=10)) for each in range(number)]
+    world.clock.advance(timedelta(seconds=10))
+    return [world.firing(each) for each in schedules]
+
+
+@pytest.mark.parametrize("number", [FEW, MANY])
+async def test_a_fire_is_a_handful_of_statements_and_one_commit(world: World, store: SqlStore, number: int) -> None:
+    due = await firings(world, number)
+    with counting(store) as count:
+        fired = await store.fire(due, world.clock.now())
+    assert sum(len(each.execution_ids) for each in fired) == number
+    # Due still, their jobs, the executions (with their ids), the ledger, the cursors.
+    assert count.statements <= 6 + marked(store)
+    assert count.rows <= number + 3 + 1  # the last id that was given
+    assert count.commits == 1
+
+
+async def test_what_a_fire_takes_of_memory_is_bounded_for_each_schedule(world: World, store: SqlStore) -> None:
+    due = await firings(world, MANY)
+    tracemalloc.start()
+    try:
+        await store.fire(due, world.clock.now())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / MANY < 12_000

@@ -1,0 +1,81 @@
+"""What a node and a call cost in counts that no machine can change: statements, commits, and functions that are called."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from bench.dag import chain, complete, layers, running
+from tests.contract.store.counting import counting
+from tests.unit.executors.attempts import attempt
+from tests.unit.executors.witness import witness_on_loopback
+
+from ksana import executors
+from ksana.domain.events import SYSTEM
+from ksana.domain.outcome import Succeeded
+from ksana.engine.commands import WorkflowDraft
+from ksana.executors.http import HttpExecutor
+
+CHAIN, CALLS, RUNS = 30, 40, 40
+OURS = str(Path(executors.__file__).parent)
+AROUND = 30
+"""Statements around the nodes: the start of the run, its end, and what looks after an engine."""
+
+
+async def test_a_node_of_a_chain_is_twelve_statements_and_one_commit(tmp_path: Path) -> None:
+    async with running(tmp_path) as (store, workflows):
+        workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
+        await complete(store, workflows, workflow.key)
+        with counting(store) as count:
+            await complete(store, workflows, workflow.key)
+    assert count.commits <= CHAIN + 6
+    assert count.statements <= 12 * CHAIN + AROUND
+
+
+async def test_nodes_that_are_ready_together_share_their_statements(tmp_path: Path) -> None:
+    async with running(tmp_path) as (store, workflows):
+        workflow = await workflows.create(WorkflowDraft("layers", layers(100)), SYSTEM)
+        await complete(store, workflows, workflow.key)
+        with counting(store) as count:
+            await complete(store, workflows, workflow.key)
+    assert count.statements <= 150 + AROUND
+
+
+async def test_runs_that_start_together_share_their_statements(tmp_path: Path) -> None:
+    async with running(tmp_path) as (store, workflows):
+        workflow = await workflows.create(WorkflowDraft("short", layers(10)), SYSTEM)
+        await complete(store, workflows, workflow.key)
+        with counting(store) as count:
+            await complete(store, workflows, workflow.key, RUNS)
+    assert count.statements <= 6 * RUNS
+
+
+@contextmanager
+def counting_calls() -> Iterator[list[int]]:
+    """How many of Ksana's own functions this thread calls meanwhile, or goes on with."""
+    calls = [0]
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        calls[0] += event == "call" and OURS in frame.f_code.co_filename
+
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+async def test_a_call_of_a_target_is_few_calls_of_functions() -> None:
+    async with witness_on_loopback() as witness:
+        http = HttpExecutor()
+        call = attempt({"url": witness.url("/"), "method": "POST", "body": '{"a": 1}'})
+        try:
+            await http.execute(call)
+            with counting_calls() as calls:
+                for _ in range(CALLS):
+                    assert isinstance(await http.execute(call), Succeeded)
+        finally:
+            await http.close()
+    assert calls[0] / CALLS <= 50

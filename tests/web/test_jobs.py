@@ -1,0 +1,219 @@
+"""Jobs in a browser: made in a form and seen firing, run with another body, paused and resumed, changed without losing anything."""
+
+import re
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.conftest import AXE, Open
+from tests.web.test_shell import SERIOUS, WIDER
+
+JOBS, SCHEDULES, ACTIVITY = "/api/v1/jobs", "/api/v1/schedules", "/api/v1/activity"
+
+
+def made(api: httpx2.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = api.post(path, json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def own(api: httpx2.Client, path: str) -> str:
+    """A URL of the server's own."""
+    return f"{str(api.base_url).rstrip('/')}{path}"
+
+
+def row(page: Page, name: str) -> Any:
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def test_a_job_is_made_with_its_schedule_and_seen_firing(api: httpx2.Client, console: Open) -> None:
+    opened = console("/jobs")
+    page = opened.page
+    page.get_by_role("link", name="New job").first.click()
+    expect(page.get_by_role("heading", level=1, name="New job")).to_be_visible()  # the list has a field for names, too
+    page.get_by_role("textbox", name="Name").fill("Look at health")
+    page.get_by_role("button", name="Call /health of this Ksana").click()
+    page.get_by_role("textbox", name="Interval").fill("1s")
+    page.get_by_role("button", name="More for Create job").click()
+    expect(page.get_by_role("menuitem", name="Copy as curl").first).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Create job", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Look at health")).to_be_visible()
+    expect(page.get_by_text("Your job is ready")).to_be_visible()
+    bars = page.get_by_role("list", name=re.compile("^Last ")).get_by_role("link", name=re.compile("^Success, "))
+    expect(bars.first).to_be_visible()
+    # What ran is in the calendar, whose day shows its runs.
+    today = page.get_by_role("button", name=re.compile(r"^[\d-]{10}: \d+ planned, [1-9]\d* ran, 0 of them failed"))
+    expect(today).to_be_visible()
+    today.click()
+    expect(page).to_have_url(re.compile(r"day=\d{4}-\d\d-\d\d"))
+    expect(page.get_by_role("heading", name=re.compile("^Runs of "))).to_be_visible()
+    expect(page.get_by_role("table", name="Latest runs").get_by_text("Success").first).to_be_visible()
+    # The arrow keys go along the bars, Enter opens one.
+    expect(bars.nth(1)).to_be_visible()
+    bars.last.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/ui/runs/\d+"))
+    page.go_back()
+    expect(page.get_by_role("heading", name=re.compile("^Runs of "))).to_be_visible()
+    opened.go("/jobs")
+    job = api.get(JOBS, params={"keyword": "Look at health"}).json()["items"][0]
+    assert api.delete(f"{JOBS}/{job['jobId']}").status_code == 204
+
+
+def test_what_is_wrong_is_shown_at_its_field_and_nothing_is_made_of_it(api: httpx2.Client, console: Open) -> None:
+    opened = console("/jobs/new")
+    page, create = opened.page, opened.page.get_by_role("button", name="Create job", exact=True)
+    name, url = page.get_by_role("textbox", name="Name"), page.get_by_role("textbox", name="URL")
+    create.click()
+    expect(name).to_have_accessible_description("Needed")
+    expect(name).to_be_focused()
+    name.fill("Wrong")
+    expect(name).not_to_have_attribute("aria-invalid", "true")
+    expect(url).to_have_accessible_description("Needed")
+    url.fill("nonsense")
+    expect(page.get_by_text("Needed")).to_have_count(0)
+    create.click()
+    expect(url).to_have_attribute("aria-invalid", "true")
+    expect(url).to_be_focused()
+    url.fill(own(api, "/health"))
+    page.get_by_text("By the calendar (cron)").click()
+    page.get_by_role("textbox", name="Cron expression").fill("every day")
+    create.click()
+    expect(page.get_by_role("textbox", name="Cron expression")).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("textbox", name="Cron expression").fill("0 9 * * *")
+    page.get_by_role("button", name=re.compile("^Timeout, retries")).click()
+    page.get_by_role("textbox", name="Timeout", exact=True).fill("soon")
+    create.click()
+    expect(page.get_by_role("textbox", name="Timeout", exact=True)).to_have_attribute("aria-invalid", "true")
+    assert api.get(JOBS, params={"keyword": "Wrong"}).json()["items"] == []
+    # Leaving asks first.
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stay").click()
+    expect(name).to_have_value("Wrong")
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", level=1, name="Jobs")).to_be_visible()
+    opened.complaints = [each for each in opened.complaints if "status of 400" not in each]
+
+
+def test_it_runs_now_with_another_body_and_is_paused_and_resumed(api: httpx2.Client, console: Open) -> None:
+    config = {"method": "POST", "url": own(api, "/api/v1/schedules:preview"), "body": {"kind": "every"}}
+    job = made(api, JOBS, {"name": "Ask for instants", "type": "http", "configJson": config})
+    made(
+        api, SCHEDULES, {"jobId": job["jobId"], "kind": "cron", "cron": "30 2 * * MON-FRI", "timezone": "Europe/Zurich"}
+    )
+    opened = console("/jobs?keyword=Ask")
+    page = opened.page
+    row(page, "Ask for instants").get_by_role("button", name="More for Ask for instants").click()
+    page.get_by_role("menuitem", name="Run now").click()
+    expect(row(page, "Ask for instants").get_by_text("Failed")).to_be_visible()
+    page.get_by_role("link", name="Ask for instants", exact=True).click()
+    expect(page.get_by_text("At 02:30, Monday through Friday")).to_be_visible()
+    expect(page.get_by_role("list", name="Next instants").get_by_role("listitem")).to_have_count(10)
+    # A command says where Ksana is, as it is not where commands look by themselves.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="More for Run now").click()
+    page.get_by_role("menuitem", name="Copy as command").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert command == f"ksana jobs run {job['jobId']} --server {own(api, '')}"
+    page.get_by_role("button", name="Run now", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Body of this run").fill('{"kind": "every"')
+    expect(dialog.get_by_role("button", name="Run now")).to_be_disabled()
+    dialog.get_by_role("textbox", name="Body of this run").fill('{"kind": "every", "every": "1h"}')
+    dialog.get_by_role("textbox", name="Reason").fill("with an interval")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("table", name="Latest runs").get_by_text("Success")).to_be_visible()
+    run = api.get(ACTIVITY, params={"jobId": job["jobId"]}).json()["items"][0]
+    assert (run["status"], run["trigger"]) == ("SUCCESS", "manual")
+    # Its schedule alone is paused, then the whole job.
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_text("Its schedules are paused")).to_be_visible()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("button", name="Disable", exact=True).click()
+    expect(page.get_by_text("The job is disabled")).to_be_visible()
+    opened.go("/jobs?enabled=false")
+    row(page, "Ask for instants").get_by_role("button", name="More for Ask for instants").click()
+    page.get_by_role("menuitem", name="Enable").click()
+    expect(row(page, "Ask for instants")).to_have_count(0)
+    assert api.get(f"{JOBS}/{job['jobId']}").json()["enabled"]
+
+
+def test_a_change_keeps_what_the_form_does_not_show_and_is_in_the_history(api: httpx2.Client, console: Open) -> None:
+    task = {"name": "A task", "cron_expr": "0 3 * * *", "target_url": own(api, "/health")}
+    number = made(api, "/api/v1/tasks", task)["id"]
+    job = api.put(
+        f"{JOBS}/{number}",
+        json={
+            "configJson": {"url": own(api, "/health"), "callback_method": "PUT", "connect_timeout": "2s"},
+            "labels": {"team": "a"},
+        },
+    ).json()
+    schedule = api.get(SCHEDULES, params={"jobId": job["jobId"]}).json()["items"][0]
+    opened = console(f"/jobs/{number}")
+    page = opened.page
+    expect(page.get_by_text(f"made as task {number}")).to_be_visible()
+    page.get_by_role("link", name="Edit").first.click()
+    page.get_by_role("textbox", name="Description").fill("Looks at health")
+    page.get_by_role("textbox", name="Cron expression").fill("0 4 * * *")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Looks at health")).to_be_visible()
+    expect(page.get_by_text("At 04:00")).to_be_visible()
+    now = api.get(f"{JOBS}/{job['jobId']}").json()
+    assert now | {"updatedAt": ""} == job | {"description": "Looks at health", "updatedAt": ""}
+    changed = api.get(f"{SCHEDULES}/{schedule['id']}").json()
+    same = ("jitter", "misfirePolicy", "catchupLimit", "misfireGrace", "input", "timezone", "startAt", "endAt")
+    assert {name: changed[name] for name in same} == {name: schedule[name] for name in same}
+    page.get_by_role("tab", name="History").click()
+    expect(page.get_by_role("table", name="History").get_by_text("description", exact=True)).to_be_visible()
+    # Another one like it.
+    page.get_by_role("link", name="Duplicate").click()
+    page.get_by_role("textbox", name="Name").fill("Another task")
+    page.get_by_role("button", name="Create job", exact=True).click()
+    expect(page.get_by_text("Your job is ready")).to_be_visible()
+    copy = api.get(f"{JOBS}/{page.url.split('/')[-1].split('?')[0]}").json()
+    differing = {"jobId", "name", "createdAt", "updatedAt"}
+    assert {name: copy[name] for name in copy.keys() - differing} == {
+        name: now[name] for name in now.keys() - differing
+    }
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1, name="Jobs")).to_be_visible()
+    assert api.get(f"{JOBS}/{copy['jobId']}").status_code == 404
+    # That it is gone may be heard of, and looked after, just before its page is left.
+    opened.complaints[:] = [each for each in opened.complaints if "404" not in each]
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is with the console's tools: make web")
+def test_a_job_and_its_form_are_for_everybody_and_fit_a_narrow_screen(api: httpx2.Client, console: Open) -> None:
+    config = {"method": "POST", "url": own(api, "/health"), "headers": {"X-From": "ksana"}, "body": {"a": 1}}
+    job = made(api, JOBS, {"name": "For everybody", "type": "http", "configJson": config})["jobId"]
+    made(api, SCHEDULES, {"jobId": job, "kind": "every", "every": "1s"})
+    told: list[str] = []
+    for scheme, width in (("light", 1280), ("dark", 400)):
+        opened = console("/jobs", color_scheme=scheme, bypass_csp=True, reduced_motion="reduce", width=width)
+        page = opened.page
+        page.evaluate(AXE.read_text())
+        opened.go(f"/jobs/{job}")
+        expect(page.get_by_role("list", name=re.compile("^Last ")).get_by_role("link").first).to_be_visible()
+        told += faults(page)
+        for tab in ("Configuration", "History"):
+            page.get_by_role("tab", name=tab).click()
+            expect(page.get_by_role("tabpanel", name=tab).locator("pre, [role=table]").first).to_be_visible()
+            told += faults(page)
+        opened.go(f"/jobs/{job}/edit")
+        told += faults(page)
+        opened.go("/jobs")
+    assert told == []
+    assert api.delete(f"{JOBS}/{job}").status_code == 204
+
+
+def faults(page: Page) -> list[str]:
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    told = [f"{page.url} {each['id']}: {each['nodes'][0]['html']}" for each in found if each["impact"] in SERIOUS]
+    return [*told, *[f"{page.url} is too wide"] * (page.evaluate(WIDER) > 0)]
