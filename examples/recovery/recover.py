@@ -42,12 +42,13 @@ def recover(facade: PlanFacade, tenant_id: str) -> int:
         print("  it has a checkpoint: run this again when Ksana is back")
         return 1
     again = facade.retry_task_by_tenant(tenant_id, from_checkpoint=True)
-    print(f"  tried again from its checkpoint: {again.status}, goes on with {_next(again)}")
+    print(f"  tried again from its checkpoint: {again.status}, goes on with {_next(status)}")
     return 0
 
 
-def _next(status: TaskStatusInfo) -> str:
-    return status.stage_names[status.completed_stages]
+def _next(failed: TaskStatusInfo) -> str:
+    """What was next when it failed: by now it may have done that and more."""
+    return failed.stage_names[failed.completed_stages]
 
 
 def _told(status: TaskStatusInfo) -> str:
