@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -160,11 +161,67 @@ def test_what_a_run_writes_can_be_followed(client: Client) -> None:
     following.close()
 
 
+def test_a_job_is_what_a_file_says(client: Client) -> None:
+    file = client.folder / "job.yaml"
+    file.write_text("name: written\ntype: shell\nconfigJson: {cmd: [echo, 'yes']}\ntimeout: 90s\n")
+    assert columns(client.done("jobs", "apply", str(file)), "NAME", "APPLIED") == [["written", "created"]]
+    assert columns(client.done("jobs", "apply", str(file)), "NAME", "APPLIED") == [["written", "unchanged"]]
+    job = client.told("jobs", "apply", str(file))
+    assert (job["configJson"], job["timeout"]) == ({"cmd": ["echo", "yes"]}, "1m30s")
+    # By its id, it can get another name; what the file does not say stays.
+    file.write_text(json.dumps({"jobId": job["jobId"], "name": "renamed"}))
+    assert columns(client.done("jobs", "apply", str(file)), "JOB", "APPLIED") == [[job["jobId"], "changed"]]
+    assert client.told("jobs", "show", job["jobId"])["timeout"] == "1m30s"
+    # What was shown can be sent back.
+    file.write_text(client.done("jobs", "show", job["jobId"], "--json"))
+    assert columns(client.done("jobs", "apply", str(file)), "APPLIED") == [["unchanged"]]
+
+
+def applied(client: Client, job: dict[str, Any]) -> list[list[str]]:
+    """When each schedule of a job's document fires, and what became of it."""
+    file = client.folder / "timed.json"
+    file.write_text(json.dumps(job))
+    _, _, *rest = client.done("jobs", "apply", str(file)).splitlines()
+    return columns("\n".join(rest), "WHEN", "APPLIED") if rest else []
+
+
+def test_a_job_has_the_schedules_that_its_file_has(client: Client) -> None:
+    job: dict[str, Any] = {"name": "timed", "type": "shell", "configJson": {"cmd": ["true"]}}
+    hourly, daily = {"kind": "every", "every": "60m"}, {"kind": "cron", "cron": "0 9 * * *", "input": {"at": "nine"}}
+    assert applied(client, job | {"schedules": [hourly, daily]}) == [["Every 1h", "created"], ["At 09:00", "created"]]
+    same = job | {"schedules": [daily, {"kind": "every", "every": "1h"}]}
+    assert applied(client, same) == [["At 09:00", "unchanged"], ["Every 1h", "unchanged"]]
+    assert applied(client, job) == []
+    other = job | {"schedules": [{**daily, "input": {"at": "9"}}, hourly]}
+    assert applied(client, other) == [["At 09:00", "created"], ["Every 1h", "unchanged"], ["At 09:00", "deleted"]]
+    file = client.folder / "timed.json"
+    first, second = client.told("jobs", "apply", str(file))["schedules"]
+    assert (first["input"], second["every"]) == ({"at": "9"}, "1h")
+    assert applied(client, job | {"schedules": [{"id": second["id"], "every": "2h"}, {"id": first["id"]}]}) == [
+        ["Every 2h", "changed"],
+        ["At 09:00", "unchanged"],
+    ]
+    assert [how for _, how in applied(client, job | {"schedules": []})] == ["deleted", "deleted"]
+
+
+def test_a_job_is_not_made_with_a_schedule_that_cannot_be(client: Client) -> None:
+    file = client.folder / "untimely.json"
+    schedules = [{"kind": "every", "every": "1h"}, {"kind": "cron", "cron": "never"}]
+    file.write_text(
+        json.dumps({"name": "untimely", "type": "shell", "configJson": {"cmd": "true"}, "schedules": schedules})
+    )
+    ended = client.type("jobs", "apply", str(file))
+    assert ended.code == 1
+    assert ended.err.startswith("ksana: schedules[1]: cron: has 1 fields")
+    assert client.told("jobs", "list", "--keyword", "untimely")["items"] == []
+
+
 def test_workflows(client: Client) -> None:
     file = client.folder / "flow.yaml"
     file.write_text(f"name: applied\ndescription: 2026-01-31\ndag: {json.dumps(DAG)}\n")
     assert client.told("workflows", "validate", str(file)) == {"valid": True, "nodes": 1}
     created = client.told("workflows", "apply", str(file))
+    assert columns(client.done("workflows", "apply", str(file)), "VERSION", "APPLIED") == [["1", "unchanged"]]
     file.write_text(json.dumps({"name": "applied", "dag": FAILING}))
     changed = client.told("workflows", "apply", str(file))
     assert (changed["workflowId"], changed["version"]) == (created["workflowId"], 2)
@@ -214,6 +271,47 @@ def test_schedules(client: Client) -> None:
     assert "T09:00:00+09:00" in told
 
 
+def test_a_schedule_is_what_a_file_says(client: Client) -> None:
+    job, file = client.job("has-times", "true"), client.folder / "schedule.yaml"
+    file.write_text(f"jobId: {job}\nkind: once\nrunAt: 2040-01-31T12:00:00+01:00\njitter: 1s\n")
+    assert columns(client.done("schedules", "apply", str(file)), "JOB", "APPLIED") == [["has-times", "created"]]
+    # It is known by what it says, however that is written.
+    file.write_text(f"jobId: {job}\nkind: once\nrunAt: 2040-01-31T11:00:00Z\njitter: 1000ms\ninput: {{}}\n")
+    assert columns(client.done("schedules", "apply", str(file)), "APPLIED") == [["unchanged"]]
+    schedule = client.told("schedules", "apply", str(file))["id"]
+    file.write_text(json.dumps({"id": schedule, "timezone": "Asia/Tokyo", "version": 1}))
+    assert columns(client.done("schedules", "apply", str(file)), "SCHEDULE", "APPLIED") == [[schedule, "changed"]]
+    assert "(VERSION_CONFLICT)" in client.type("schedules", "apply", str(file)).err
+    assert client.told("schedules", "show", schedule)["timezone"] == "Asia/Tokyo"
+    file.write_text(client.done("schedules", "show", schedule, "--json"))
+    assert columns(client.done("schedules", "apply", str(file)), "APPLIED") == [["unchanged"]]
+    assert client.told("schedules", "list", "--job", job)["total"] == 1
+
+
+def test_a_schedule_of_a_workflow_is_known_with_the_defaults_of_its_params(client: Client) -> None:
+    schema = {"type": "object", "properties": {"day": {"default": "today"}, "of": {}}}
+    flow, file = client.workflow("with-params", {**DAG, "paramsSchema": schema}), client.folder / "flow-times.json"
+    body = {"workflowId": flow, "kind": "every", "every": "1h", "input": {"of": "orders"}}
+    for given, how in ((body, "created"), (body, "unchanged"), ({**body, "input": {}}, "created")):
+        file.write_text(json.dumps(given))
+        assert columns(client.done("schedules", "apply", str(file)), "APPLIED") == [[how]]
+
+
+def test_a_plan_is_made_once(client: Client) -> None:
+    file = client.folder / "plan.yaml"
+    stages = [{"name": "copy", "type": "shell", "config": {"cmd": ["true"]}}]
+    file.write_text(f"planId: written\nname: written\ntenants: [south]\nstages: {json.dumps(stages)}\n")
+    assert columns(client.done("plans", "create", str(file)), "PLAN", "STATUS") == [["written", "READY"]]
+    assert client.type("plans", "create", str(file)).code == 1
+    assert client.told("plans", "list", "--keyword", "written")["total"] == 1
+
+
+def test_a_document_on_standard_input(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {"name": "piped", "type": "shell", "configJson": {"cmd": "echo it's \u2028"}}
+    monkeypatch.setattr(sys, "stdin", StringIO(json.dumps(wanted, ensure_ascii=False)))
+    assert client.told("jobs", "apply", "-")["configJson"] == wanted["configJson"]
+
+
 def test_plans_and_tenants(client: Client) -> None:
     stages = [{"name": "copy", "type": "shell", "config": {"cmd": ["false"]}}]
     plan = client.post("/plans", {"name": "move", "stages": stages, "tenants": ["north"], "maxConcurrency": 1})[
@@ -231,6 +329,22 @@ def test_plans_and_tenants(client: Client) -> None:
     assert "waves:" in client.done("plans", "show", plan)
     for refused in (["plans", "pause", plan], ["tenants", "pause", "north"], ["tenants", "resume", "north"]):
         assert "_CONFLICT)" in client.type(*refused).err
+
+
+def test_a_checkpoint_is_shown_and_removed(client: Client) -> None:
+    commands = {"copy": "true", "switch": "false"}
+    stages = [{"name": name, "type": "shell", "config": {"cmd": [cmd]}} for name, cmd in commands.items()]
+    plan = client.post("/plans", {"name": "halfway", "stages": stages, "tenants": ["half"], "autoStart": True})[
+        "planId"
+    ]
+    path = f"/api/v1/tenants/half/task?planId={plan}"
+    client.serving.until(path, lambda answer: answer.json()["status"] == "FAILED")
+    checkpoint = client.told("tenants", "checkpoint", "half", "--plan", plan)
+    assert checkpoint["completedStages"] == ["copy"]
+    remove = ["tenants", "remove-checkpoint", "half", "--plan", plan, "--version"]
+    assert "(CHECKPOINT_CONFLICT)" in client.type(*remove, str(checkpoint["version"] + 1)).err
+    assert client.done(*remove, str(checkpoint["version"])) == "done\n"
+    assert "(CHECKPOINT_NOT_FOUND)" in client.type("tenants", "checkpoint", "half", "--plan", plan).err
 
 
 def test_plans_are_held_and_cancelled(client: Client) -> None:

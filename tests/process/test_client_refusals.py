@@ -5,6 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx2
 import pytest
 from tests.process.conftest import Ended, Serve, ksana
 
@@ -35,6 +36,35 @@ def test_what_the_server_refuses_is_told_with_its_code(serve: Serve, tmp_path: P
     assert_one_line(refused("events", "--types", "nothing"), 1, "types: ", "(VALIDATION_ERROR)")
     assert_one_line(refused("events", "--types", "nothing", "--follow"), 1, "types: ", "(VALIDATION_ERROR)")
     assert_one_line(refused("failures", "acknowledge", "--job", "none"), 1, "job not found: none")
+
+
+WRONG = [
+    ("jobs apply", "name: twin", "2 jobs are called twin; say jobId, one of twin-1, twin-2"),
+    ("jobs apply", "jobId: none", "none (JOB_NOT_FOUND)"),
+    ("jobs apply", "name: new", "type: is required (VALIDATION_ERROR)"),
+    ("jobs apply", "name: other\ntimeout: [1]", "timeout: not a duration"),
+    ("jobs apply", "name: other\ncolour: red", "colour: there is no such field"),
+    ("jobs apply", "name: other\nconfigJson: {url: 7}", "configJson.url: "),
+    ("jobs apply", "name: other\nschedules: [{kind: every}]", "schedules[0]: every: "),
+    ("jobs apply", "name: other\nschedules: [{id: none}]", "schedules[0]: schedule not found"),
+    ("schedules apply", "kind: every\nevery: 1m", "jobId: is required"),
+    ("schedules apply", "jobId: none\nkind: every\nevery: 1m", "job not found: none"),
+    ("schedules apply", "jobId: other\nkind: weekly", "kind: "),
+    ("schedules apply", "jobId: other\nkind: every\nevery: [1]", "every: "),
+    ("schedules apply", "id: none\nevery: 1m", "schedule not found: none"),
+    ("plans create", "name: p\ntenants: []", "stages: "),
+]
+
+
+def test_what_a_file_says_wrongly_is_told_by_its_name(serve: Serve, tmp_path: Path) -> None:
+    base = serve().base
+    call = {"type": "http", "http": {"url": "http://127.0.0.1:1"}, "schedule": {"kind": "every", "every": "1h"}}
+    for key, name in (("twin-1", "twin"), ("twin-2", "twin"), ("other", "other")):
+        assert httpx2.post(f"{base}/jobs", json={"id": key, "name": name, **call}).status_code == 201
+    for command, says, part in WRONG:
+        (tmp_path / "file.yaml").write_text(says)
+        refused = ksana(*command.split(), "file.yaml", cwd=tmp_path, env={"KSANA_SERVER": base})
+        assert_one_line(refused, 1, part)
 
 
 def test_a_server_that_cannot_be_reached(tmp_path: Path) -> None:
@@ -101,6 +131,20 @@ def test_a_server_that_is_no_ksana(text: bytes, tmp_path: Path) -> None:
         (["workflows", "validate", "list.json"], "FILE: list.json must hold an object"),
         (["workflows", "apply", "binary.yaml"], "holds what JSON cannot"),
         (["workflows", "apply", "nameless.json"], "name: is missing"),
+        (["jobs", "apply"], "FILE requires an argument"),
+        (["jobs", "apply", "none.yaml"], "FILE: 'none.yaml' cannot be read"),
+        (["jobs", "apply", "latin.yaml"], "FILE: 'latin.yaml' cannot be read"),
+        (["jobs", "apply", "."], "FILE: '.' cannot be read: Is a directory"),
+        (["jobs", "apply", "nan.json"], "holds what JSON cannot"),
+        (["jobs", "apply", "broken.json"], "FILE: broken.json is neither YAML nor JSON: Expecting"),
+        (["jobs", "apply", "nameless.json"], "name: is missing: a job has one"),
+        (["jobs", "apply", "wrong.yaml"], "jobId: must be a text"),
+        (["jobs", "apply", "blank.yaml"], "name: must not be blank"),
+        (["jobs", "apply", "no-list.yaml"], "schedules: must be a list"),
+        (["jobs", "apply", "of-others.yaml"], "schedules[1]: names its job or workflow"),
+        (["schedules", "apply", "broken.yaml"], "FILE: broken.yaml is neither YAML nor JSON"),
+        (["schedules", "apply", "wrong.yaml"], "id: must be a text"),
+        (["plans", "create", "list.json"], "FILE: list.json must hold an object"),
     ],
 )
 def test_a_wrong_command_line(
@@ -116,5 +160,12 @@ def test_a_wrong_command_line(
     (tmp_path / "binary.yaml").write_text("a: !!binary aGVsbG8=")
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "nameless.json").write_text('{"dag": {"nodes": []}}')
+    (tmp_path / "latin.yaml").write_bytes("name: für".encode("latin-1"))
+    (tmp_path / "nan.json").write_text('{"name": "x", "timeout": NaN}')
+    (tmp_path / "broken.json").write_text('{"name": "x",')
+    (tmp_path / "wrong.yaml").write_text("jobId: 7\nid: 7")
+    (tmp_path / "blank.yaml").write_text("name: ''")
+    (tmp_path / "no-list.yaml").write_text("name: x\nschedules: {kind: every}")
+    (tmp_path / "of-others.yaml").write_text("name: x\nschedules: [{kind: every}, {jobId: y, kind: every}]")
     code = run(arguments)
     assert_one_line(Ended(code, *capsys.readouterr()), 2, part)

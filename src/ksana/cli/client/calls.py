@@ -65,6 +65,12 @@ CALLS: Mapping[str, Call] = {
     "jobs disable": _call(
         "jobs disable JOB", "POST /jobs/{job}:disable", "Hold a job's schedules, and keep workflows from naming it."
     ),
+    "jobs apply": _call(
+        "jobs apply FILE", "POST /jobs", "Create the job that a file describes, if there is none of its name."
+    ),
+    "jobs apply --change": _call(
+        "jobs apply FILE", "PUT /jobs/{job}", "Else make it what the file describes; the rest of it stays."
+    ),
     "jobs delete": _call("jobs delete JOB", "DELETE /jobs/{job}", "Delete a job and its schedules."),
     # runs
     "runs list": _call(
@@ -123,6 +129,7 @@ CALLS: Mapping[str, Call] = {
     "schedules list": _call(
         f"schedules list [--job JOB] [--workflow WORKFLOW] {_PAGE}", "GET /schedules", "List schedules."
     ),
+    "schedules show": _call("schedules show SCHEDULE", "GET /schedules/{schedule}", "Show a schedule."),
     "schedules next": _call(
         "schedules next SCHEDULE [--count N]",
         "GET /schedules/{schedule}/next",
@@ -132,6 +139,16 @@ CALLS: Mapping[str, Call] = {
         "schedules preview [--cron EXPRESSION] [--every DURATION] [--at T] [--timezone ZONE] [--count N]",
         "POST /schedules:preview",
         "Print when a schedule would fire, without making one.",
+    ),
+    "schedules apply": _call(
+        "schedules apply FILE",
+        "POST /schedules",
+        "Create the schedule that a file describes, unless its job or workflow has the same.",
+    ),
+    "schedules apply --change": _call(
+        "schedules apply FILE",
+        "PATCH /schedules/{schedule}",
+        "With an id in the file, make that one what it describes; the rest of it stays.",
     ),
     "schedules pause": _call("schedules pause SCHEDULE", "POST /schedules/{schedule}/pause", "Hold a schedule."),
     "schedules resume": _call(
@@ -169,6 +186,7 @@ CALLS: Mapping[str, Call] = {
     # plans
     "plans list": _call(f"plans list [--status S,S] [--keyword TEXT] {_PAGE}", "GET /plans", "List plans."),
     "plans show": _call("plans show PLAN", "GET /plans/{plan}", "Show a plan and its waves."),
+    "plans create": _call("plans create FILE", "POST /plans", "Create the plan that a file describes."),
     "plans start": _call(f"plans start PLAN {_WHY}", "POST /plans/{plan}:start", "Start a plan."),
     "plans pause": _call(
         f"plans pause PLAN [--tasks] {_WHY}",
@@ -188,6 +206,16 @@ CALLS: Mapping[str, Call] = {
     ),
     # tenants
     "tenants show": _call("tenants show TENANT [--plan PLAN]", "GET /tenants/{tenant}/task", "Show a tenant's task."),
+    "tenants checkpoint": _call(
+        "tenants checkpoint TENANT [--plan PLAN]",
+        "GET /tenants/{tenant}/checkpoint",
+        "Show from where a tenant's task would go on.",
+    ),
+    "tenants remove-checkpoint": _call(
+        "tenants remove-checkpoint TENANT [--plan PLAN] [--version N]",
+        "DELETE /tenants/{tenant}/checkpoint",
+        "Let a tenant's task that failed begin from its first stage.",
+    ),
     "tenants pause": _call(
         f"tenants pause TENANT [--plan PLAN] {_WHY}",
         "POST /tenants/{tenant}/task:pause",

@@ -28,6 +28,8 @@ FromStart = Annotated[
 Plan = Annotated[str | None, Parameter(name="--plan", help="The task in this plan; else the active or the latest one.")]
 Statuses = Annotated[str | None, Parameter(name="--status", help="Names of states, separated by commas.")]
 Json = Annotated[str | None, _ANYTHING]
+File = Annotated[str, _ANYTHING]
+"""`-` is standard input."""
 
 
 @Parameter(name="*")

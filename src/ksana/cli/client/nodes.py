@@ -23,7 +23,8 @@ def complete_(
     server: Server = LOCAL,
 ) -> int:
     """Count a node as succeeded, with this output."""
-    body = said(artifact=read_json(output, "--output"), reason=reason)
+    made = {} if output is None else {"artifact": read_json(output, "--output")}  # null is an output, too
+    body = made | said(reason=reason)
     return server.order("nodes complete", {"run": run, "node": node}, body=body)
 
 

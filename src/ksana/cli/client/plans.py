@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ksana.cli.client.flags import FromStart, Keyword, Limit, Page, Reason, Statuses, said
+from ksana.cli.client.documents import read_document
+from ksana.cli.client.flags import File, FromStart, Keyword, Limit, Page, Reason, Statuses, said
 from ksana.cli.client.server import LOCAL, Server
 from ksana.cli.client.shapes import PLANS
 from ksana.cli.client.showing import Column
@@ -30,6 +31,12 @@ def list_(
 def show_(plan: str, /, *, server: Server = LOCAL) -> int:
     """Show a plan and its waves."""
     return server.show_one("plans show", {"plan": plan}, {"waves": _WAVES})
+
+
+def create_(file: File, /, *, server: Server = LOCAL) -> int:
+    """Create the plan that a file describes; a `planId` that there is already is refused. FILE is YAML or JSON, `-` standard
+    input."""
+    return server.order("plans create", {}, body=read_document(file), columns=PLANS)
 
 
 def start_(plan: str, /, *, reason: Reason = None, server: Server = LOCAL) -> int:

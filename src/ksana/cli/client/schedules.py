@@ -4,7 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ksana.cli.client.flags import Count, Limit, Page, said
+from ksana.cli.client.applying import tell_applied
+from ksana.cli.client.applying_schedules import SCHEDULE, apply_schedule
+from ksana.cli.client.documents import read_document
+from ksana.cli.client.flags import Count, File, Limit, Page, said
 from ksana.cli.client.server import LOCAL, Answer, Server
 from ksana.cli.client.shapes import SCHEDULES
 from ksana.cli.client.showing import print_record, print_table
@@ -22,6 +25,11 @@ def list_(
     """List schedules."""
     asked = {"jobId": job, "workflowId": workflow, "pageSize": limit, "page": page}
     return server.list_items("schedules list", SCHEDULES, asked)
+
+
+def show_(schedule: str, /, *, server: Server = LOCAL) -> int:
+    """Show a schedule."""
+    return server.show_one("schedules show", {"schedule": schedule})
 
 
 def next_(schedule: str, /, *, count: Count = 5, server: Server = LOCAL) -> int:
@@ -45,6 +53,12 @@ def preview_(
         raise InvalidInput("--cron", "say one of --cron, --every and --at")
     body = said(kind=kind[0], cron=cron, every=every, runAt=at, timezone=timezone, count=count)
     return _print_instants(server, server.ask("schedules preview", body=body))
+
+
+def apply_(file: File, /, *, server: Server = LOCAL) -> int:
+    """Change the schedule whose `id` a file has; without one, create it for its `jobId` or `workflowId`, unless that has the same
+    already. FILE is YAML or JSON, `-` standard input."""
+    return tell_applied(server, SCHEDULE, [apply_schedule(server, read_document(file))])
 
 
 def pause_(schedule: str, /, *, server: Server = LOCAL) -> int:

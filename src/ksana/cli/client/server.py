@@ -18,6 +18,8 @@ from ksana.domain.errors import InvalidInput
 VARIABLE = "KSANA_SERVER"
 DEFAULT = "http://127.0.0.1:7100"
 ANSWER_SECONDS = 60.0
+MOST = 500
+"""Items that a page can have."""
 T = TypeVar("T")
 Query = Mapping[str, str | int | bool | None]
 
@@ -99,6 +101,15 @@ class Server:
         if more:
             tell(more)
         return 0
+
+    def every_item(self, key: str, query: Query, size: str = "size") -> Iterator[dict[str, Any]]:
+        """All items of a list, page by page; `size` is what the list calls their number."""
+        page, seen, total = 0, 0, 1
+        while seen < total:
+            page += 1
+            answer = self.ask(key, query={**query, size: MOST, "page": page})
+            yield from answer.part("items", list)
+            seen, total = page * MOST, answer.part("total", int)
 
     def show_one(
         self,

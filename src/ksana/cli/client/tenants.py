@@ -1,5 +1,9 @@
 """`ksana tenants`."""
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
 from ksana.cli.client.flags import FromStart, Plan, Reason, said
 from ksana.cli.client.server import LOCAL, Server
 from ksana.cli.client.shapes import TASKS
@@ -18,6 +22,23 @@ _STAGES: list[Column] = [
 def show_(tenant: str, /, *, plan: Plan = None, server: Server = LOCAL) -> int:
     """Show a tenant's task and its stages."""
     return server.show_one("tenants show", {"tenant": tenant}, {"stages": _STAGES}, {"planId": plan})
+
+
+def checkpoint_(tenant: str, /, *, plan: Plan = None, server: Server = LOCAL) -> int:
+    """Show from where a tenant's task would go on."""
+    return server.show_one("tenants checkpoint", {"tenant": tenant}, query={"planId": plan})
+
+
+def remove_checkpoint_(
+    tenant: str,
+    /,
+    *,
+    plan: Plan = None,
+    version: Annotated[int | None, Parameter(name="--version", help="Only if this is still its version.")] = None,
+    server: Server = LOCAL,
+) -> int:
+    """Let a tenant's task that failed begin from its first stage."""
+    return server.order("tenants remove-checkpoint", {"tenant": tenant}, {"planId": plan, "version": version})
 
 
 def pause_(tenant: str, /, *, plan: Plan = None, reason: Reason = None, server: Server = LOCAL) -> int:

@@ -1,20 +1,19 @@
 """`ksana workflows`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
+from ksana.cli.client.applying import Kind, apply_named, tell_applied
 from ksana.cli.client.documents import read_document
-from ksana.cli.client.flags import Enabled, Json, Keyword, Limit, Page, Wait, read_json, said
+from ksana.cli.client.flags import Enabled, File, Json, Keyword, Limit, Page, Wait, read_json, said
 from ksana.cli.client.server import LOCAL, Server
 from ksana.cli.client.shapes import WORKFLOWS
 from ksana.cli.client.showing import Column, print_record
 from ksana.cli.client.waiting import wait_for
-from ksana.domain.errors import InvalidInput
 
 _NODES: list[Column] = [("NODE", "id"), ("JOB", "jobId"), ("TYPE", "type"), ("AFTER", "dependsOn")]
-_MANY = 500
-"""Workflows asked for at a time when one is looked for by its name: the most that a page has."""
+_WORKFLOW = Kind("workflows", "workflow", "workflowId", "updatedAt", WORKFLOWS, own_ids=True)
 
 
 def list_(
@@ -60,45 +59,17 @@ def disable_(workflow: str, /, *, server: Server = LOCAL) -> int:
     return server.order("workflows disable", {"workflow": workflow}, columns=WORKFLOWS)
 
 
-def validate_(file: str, /, *, server: Server = LOCAL) -> int:
+def validate_(file: File, /, *, server: Server = LOCAL) -> int:
     """Check a workflow's graph, without keeping it. FILE is YAML or JSON, `-` standard input."""
     return server.order("workflows validate", {}, body=read_document(file))
 
 
-def apply_(file: str, /, *, server: Server = LOCAL) -> int:
+def apply_(file: File, /, *, server: Server = LOCAL) -> int:
     """Make a workflow what a file describes: `workflowId`, or `name`, says which; if there is none, it is created. FILE is YAML
     or JSON, `-` standard input."""
-    wanted = read_document(file)
-    existing = _existing(server, wanted)
-    if existing is None:
-        return server.order("workflows apply", {}, body=wanted, columns=WORKFLOWS)
-    return server.order("workflows apply --change", {"workflow": existing}, body=wanted, columns=WORKFLOWS)
+    return tell_applied(server, _WORKFLOW, [apply_named(server, _WORKFLOW, read_document(file))])
 
 
 def delete_(workflow: str, /, *, server: Server = LOCAL) -> int:
     """Delete a workflow."""
     return server.order("workflows delete", {"workflow": workflow})
-
-
-def _existing(server: Server, wanted: dict[str, Any]) -> str | None:
-    """The id of the workflow that a document is about; by the id that it says, else by its name. InvalidInput."""
-    key, name = wanted.get("workflowId"), wanted.get("name")
-    if key is not None:
-        if not isinstance(key, str):
-            raise InvalidInput("workflowId", "must be a text")
-        return None if server.find("workflows show", {"workflow": key}) is None else key
-    if not isinstance(name, str):
-        raise InvalidInput("name", "is missing: a workflow has one")
-    return _id_of(server, name)
-
-
-def _id_of(server: Server, name: str) -> str | None:
-    page = 1
-    while True:
-        answer = server.ask("workflows list", query={"keyword": name, "size": _MANY, "page": page})
-        for each in answer.part("items", list):
-            if each["name"] == name:
-                return str(each["workflowId"])
-        if page * _MANY >= answer.part("total", int):
-            return None
-        page += 1
