@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 import pytest
@@ -22,6 +23,7 @@ from tests.prepared import prepare
 from tests.servers import absence
 from tests.servers.base import MissingError
 from tests.servers.hints import how_to_install
+from tests.web.twins import NEEDED, Call, without_command
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -49,6 +51,8 @@ class Console:
 
     page: Page
     base: str
+    asked: list[Call] = field(default_factory=list)
+    """What was asked for with another method than GET."""
     complaints: list[str] = field(default_factory=list)
     """Errors in the browser's console (a violated security policy is one), exceptions, and requests to elsewhere."""
 
@@ -80,6 +84,12 @@ class Console:
     def _asked(self, request: Request) -> None:
         if not request.url.startswith((f"{self.base}/", "data:", "blob:")):
             self.complaints.append(f"asked for {request.url}")
+        elif request.method != "GET":
+            url = urlsplit(request.url)
+            query = dict(parse_qsl(url.query))
+            self.asked.append(
+                {"method": request.method, "path": url.path, "query": query, "body": request.post_data_json}
+            )
 
 
 Open = Callable[..., Console]
@@ -119,8 +129,17 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def asked() -> Iterator[list[Call]]:
+    """What the module's pages have changed: all of it must be something that the console shows as a command, too."""
+    calls: list[Call] = []
+    yield calls
+    if NEEDED.exists():  # `test_twins.py` tells where it does not
+        assert without_command(calls) == []
+
+
 @pytest.fixture
-def console(api: httpx2.Client, browser: Browser) -> Iterator[Open]:
+def console(api: httpx2.Client, browser: Browser, asked: list[Call]) -> Iterator[Open]:
     """Opens a page in a window of its own: `console("/runs", width=400, locale="zh-CN")`. At its end, none may have complained."""
     opened: list[Console] = []
     with ExitStack() as windows:
@@ -132,7 +151,7 @@ def console(api: httpx2.Client, browser: Browser) -> Iterator[Open]:
             )
             windows.callback(context.close)
             context.set_default_timeout(PATIENCE_MILLIS)
-            console = Console(context.new_page(), str(api.base_url).rstrip("/"))
+            console = Console(context.new_page(), str(api.base_url).rstrip("/"), asked)
             console.watch()
             opened.append(console)
             return console.open(path)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.conftest import AXE, Open
 from tests.web.test_shell import SERIOUS, WIDER
+from tests.web.twins import pasted
 
 JOBS, SCHEDULES, ACTIVITY = "/api/v1/jobs", "/api/v1/schedules", "/api/v1/activity"
 
@@ -26,6 +27,36 @@ def own(api: httpx2.Client, path: str) -> str:
 
 def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def copied_command(page: Page, label: str) -> str:
+    """What the arrow beside a button copies as a command, the first where there are several."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name=f"More for {label}").click()
+    page.get_by_role("menuitem", name="Copy as command").first.click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_what_a_form_would_do_can_be_pasted_into_a_shell_instead(api: httpx2.Client, console: Open) -> None:
+    page = console("/jobs/new").page
+    page.get_by_role("textbox", name="Name").fill("It's pasted")
+    page.get_by_role("button", name="Call /health of this Ksana").click()
+    page.get_by_role("textbox", name="Interval").fill("90m")
+    page.get_by_role("textbox", name="Description").fill('one\n$two `three` "four"')
+    pasted(copied_command(page, "Create job"))
+    (job,) = api.get(JOBS, params={"keyword": "It's pasted"}).json()["items"]
+    assert job["description"] == 'one\n$two `three` "four"'
+    (schedule,) = api.get(SCHEDULES, params={"jobId": job["jobId"]}).json()["items"]
+    assert schedule["every"] == "1h30m"
+    page = console(f"/jobs/{job['jobId']}/edit").page
+    page.get_by_role("textbox", name="Description").fill("it's another")
+    pasted(copied_command(page, "Save"))
+    assert api.get(f"{JOBS}/{job['jobId']}").json()["description"] == "it's another"
+    page = console(f"/schedules/{schedule['id']}/edit").page
+    page.get_by_role("textbox", name="Interval").fill("2h")
+    pasted(copied_command(page, "Save"))
+    assert api.get(f"{SCHEDULES}/{schedule['id']}").json()["every"] == "2h"
 
 
 def test_a_job_is_made_with_its_schedule_and_seen_firing(api: httpx2.Client, console: Open) -> None:
@@ -115,12 +146,7 @@ def test_it_runs_now_with_another_body_and_is_paused_and_resumed(api: httpx2.Cli
     expect(page.get_by_text("At 02:30, Monday through Friday")).to_be_visible()
     expect(page.get_by_role("list", name="Next instants").get_by_role("listitem")).to_have_count(10)
     # A command says where Ksana is, as it is not where commands look by themselves.
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="More for Run now").click()
-    page.get_by_role("menuitem", name="Copy as command").click()
-    expect(page.get_by_text("Copied")).to_be_visible()
-    command = page.evaluate("navigator.clipboard.readText()")
-    assert command == f"ksana jobs run {job['jobId']} --server {own(api, '')}"
+    assert copied_command(page, "Run now") == f"ksana jobs run {job['jobId']} --server {own(api, '')}"
     page.get_by_role("button", name="Run now", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Body of this run").fill('{"kind": "every"')

@@ -25,7 +25,7 @@ type Given<K extends string, V> = [V] extends [never] ? { [Key in K]?: undefined
 export type Options<P extends keyof paths, M extends Method> =
   Given<'path', Parameters<Operation<P, M>, 'path'>> &
   Given<'query', Parameters<Operation<P, M>, 'query'>> &
-  Given<'body', BodyOf<Operation<P, M>>> & { cli?: string }
+  Given<'body', BodyOf<Operation<P, M>>> & Pick<Call, 'document'>
 
 /** One request, and what it answers (`T`). */
 export interface Call<T = unknown> {
@@ -34,8 +34,8 @@ export interface Call<T = unknown> {
   readonly path: string
   readonly query: Readonly<Record<string, unknown>>
   readonly body?: unknown
-  /** The same as a command (`ksana …`), where there is one. */
-  readonly cli?: string
+  /** What a file for its command says, where that is not the body alone; null where another call's says it. */
+  readonly document?: object | null
   /** Only for the type. */
   readonly answer?: T
 }
@@ -46,9 +46,9 @@ export function request<M extends Method, P extends PathOf<M>>(
   path: P,
   ...[options]: Record<never, never> extends Options<P, M> ? [options?: Options<P, M>] : [options: Options<P, M>]
 ): Call<AnswerOf<P, M>> {
-  const given = (options ?? {}) as { path?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown; cli?: string }
+  const given = (options ?? {}) as { path?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown; document?: object | null }
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(given.path?.[name])))
-  return { method, path: filled, query: given.query ?? {}, body: given.body, cli: given.cli }
+  return { method, path: filled, query: given.query ?? {}, body: given.body, document: given.document }
 }
 
 /** An answer that says no, as Ksana says it; `status` 0 where there was none. */
@@ -116,9 +116,8 @@ export function asCurl(call: Call): string {
 /** Where the command line looks for Ksana if nothing else is said. */
 const USUAL = 'http://127.0.0.1:7100'
 
-/** The call as a command of Ksana's own, where there is one. */
+/** The call as a command of Ksana's own: all that change something have one. */
 export function asCli(call: Call): string | undefined {
-  const command = call.cli ?? commandOf(call)
   const { origin } = window.location
-  return command === undefined || origin === USUAL ? command : `${command} --server ${origin}`
+  return commandOf(call, origin === USUAL ? undefined : origin)
 }

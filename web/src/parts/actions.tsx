@@ -63,7 +63,7 @@ export function CallMenu({ label, calls, variant = 'default', color }: CallMenuP
       <Menu.Target>
         <ActionIcon variant={variant} color={color} size={30} aria-label={t('app.more', { name: label })}><IconChevronDown size={14} /></ActionIcon>
       </Menu.Target>
-      <Menu.Dropdown>{calls.map((call) => <LabelledCall key={`${call.method} ${call.path}`} call={call} label={calls.length > 1 ? `${call.method} ${call.path}` : undefined} />)}</Menu.Dropdown>
+      <Menu.Dropdown>{calls.map((call, index) => <LabelledCall key={`${index} ${call.method} ${call.path}`} call={call} label={calls.length > 1 ? `${call.method} ${call.path}` : undefined} />)}</Menu.Dropdown>
     </Menu>
   )
 }

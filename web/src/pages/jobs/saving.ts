@@ -32,10 +32,13 @@ export class ScheduleRefused extends Error {
 
 const isSame = (item: ScheduleItem) => item.saved !== null && Object.keys(scheduleChange(item.saved, item.draft)).every((name) => name === 'version')
 
-/** The calls that saving takes; `JOB_ID` is what the first will answer. */
+/** The calls that saving takes. Of a new job, `JOB_ID` is what the first will answer, and its command makes the schedules, too. */
 export function callsOf(saved: Saved | null, draft: JobDraft, items: readonly ScheduleItem[]): Call[] {
   const job = jobCall(saved, draft)
-  return [...(job ? [job] : []), ...scheduleCalls(saved, saved?.jobId ?? 'JOB_ID', items).map(({ call }) => call)]
+  const calls = scheduleCalls(saved, saved?.jobId ?? 'JOB_ID', items).map(({ call }) => call)
+  if (saved !== null || calls.length === 0) return [...(job ? [job] : []), ...calls]
+  const document = { ...newJobBody(draft), schedules: items.map((item) => bodyOf(item.draft)) }
+  return [{ ...job!, document }, ...calls.map((call) => ({ ...call, document: null }))]
 }
 
 function jobCall(saved: Saved | null, draft: JobDraft) {
