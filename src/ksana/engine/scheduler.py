@@ -5,6 +5,7 @@ schedule that somebody else fired or changed meanwhile is `lost` to us, which do
 written is parked with its error, and the others go on. Where several instances are, all but the leader leave it a headstart.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -68,14 +69,18 @@ class Scheduler:
         self._held_off: dict[int, tuple[datetime, int]] = {}
         """Schedules that were lost to somebody else: until when they are left alone, and how often that was so. Who has one
         locked may be a while about it, and is not to be asked again and again."""
-        self._meanwhile: list[Schedule] = []
-        """What was changed since the last look began: its answer may not have it yet."""
+        self._meanwhile: list[Schedule] | None = None
+        """What was changed or fired since a look began that is still under way: its answer may not have it yet."""
 
     def changed(self, schedules: Sequence[Schedule]) -> None:
         """These are new, or other than before. What they were is out of the window at once."""
         for schedule in schedules:
-            self._window.put(schedule)
-        self._meanwhile += schedules
+            self._put(schedule)
+
+    def _put(self, schedule: Schedule) -> None:
+        self._window.put(schedule)
+        if self._meanwhile is not None:
+            self._meanwhile.append(schedule)
 
     def look_again(self) -> None:
         """What is in memory may no longer be what is in the store."""
@@ -88,14 +93,44 @@ class Scheduler:
             overdue_at = await self._overdue_at(headstart)
             if overdue_at is None or overdue_at > now:
                 return Round(0, overdue_at)
-        if self._must_look(now):
+        if not self._must_look(now):
+            fired = await self._fire_due(now)
+        elif self._sees_beyond(now) and not headstart:
+            fired = await self._fire_beside_a_look(now)
+        else:
             await self._look(now)
-        fired = 0
-        while due := self._window.take_due(now - headstart, self._options.batch_limit):
-            fired += await self._fire(due, now)
-            if self._window.next_at() is None:
-                await self._look(now)
+            fired = await self._fire_due(now)
         return Round(fired, self._next_at(now) if fired else self._next_at())
+
+    async def _fire_due(self, now: datetime, *, look: bool = True) -> int:
+        """All that is due in the window; with a `look` whenever it is empty, all that is due in the store."""
+        fired = 0
+        while due := self._window.take_due(now - self._headstart(), self._options.batch_limit):
+            fired += await self._fire(due, now)
+            if look and self._window.next_at() is None:
+                await self._look(now)
+        return fired
+
+    async def _fire_beside_a_look(self, now: datetime) -> int:
+        """To look at a thousand schedules takes longer than one that is due meanwhile should wait: the window has it already."""
+        looking = asyncio.create_task(self._look(now), name="look")
+        fired = 0
+        try:
+            while not looking.done():
+                now = self._clock.now()
+                fired += await self._fire_due(now, look=False)
+                await asyncio.wait({looking}, timeout=self._until_next_fire(now))
+        finally:
+            await asyncio.wait({looking})
+        await looking
+        return fired + await self._fire_due(self._clock.now())
+
+    def _until_next_fire(self, fired_at: datetime) -> float | None:
+        """Seconds to wait for the next that is due in the window; None: nothing is, for all that is known."""
+        soonest = self._window.next_at()
+        if soonest is None:
+            return None
+        return max(0.0, (max(soonest, fired_at + GATHERING) - self._clock.now()).total_seconds())
 
     def _must_look(self, now: datetime) -> bool:
         # A clock that went back must not keep us from looking until it has caught up.
@@ -119,22 +154,32 @@ class Scheduler:
         began = self._clock.monotonic()
         self._look_at = now + self.interval
         self._still.note(now)
-        self._meanwhile.clear()
-        until, limit = now + self._options.ahead, self._options.batch_limit
+        self._meanwhile = []
         try:
-            found = await self._store.due_schedules(until, limit)
+            await self._load(now)
         except KsanaError:
             self.look_again()  # or else the next round would find nothing to do, and be taken for a recovery
             raise
+        finally:
+            self._meanwhile = None
+        self._measures.looked(self._clock.monotonic() - began)
+
+    async def _load(self, now: datetime) -> None:
+        """The window becomes what the store has, and what has happened since it was asked."""
+        until, limit = now + self._options.ahead, self._options.batch_limit
+        found = await self._store.due_schedules(until, limit)
         for bad in found.unreadable:
             await self._park(bad.schedule_id, bad.version, bad.error)
         full = len(found.schedules) + len(found.unreadable) >= limit
         latest = found.schedules[-1].next_fire_at if full and found.schedules else None
         self._held_off = {each.id: self._held_off[each.id] for each in found.schedules if each.id in self._held_off}
-        self._window.load([self._left_alone(each) for each in found.schedules], latest or until)
-        for schedule in self._meanwhile:
+        schedules = [self._left_alone(each) for each in found.schedules] if self._held_off else found.schedules
+        self._window.load(schedules, latest or until)
+        for schedule in self._meanwhile or ():
             self._window.put(schedule)
-        self._measures.looked(self._clock.monotonic() - began)
+        if latest is not None and self._look_at is not None:
+            # The next look is to be over before all that this one has found is fired.
+            self._look_at = min(self._look_at, max(now + GATHERING, now + (latest - now) / 2))
 
     def _left_alone(self, schedule: Schedule) -> Schedule:
         """As it is but, if somebody else had it just now, due only when it is to be tried again."""
@@ -149,8 +194,9 @@ class Scheduler:
 
     async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:
         firings: dict[int, tuple[Schedule, Firing]] = {}
+        decisions: dict[tuple[int, datetime], FireDecision] = {}
         for schedule in due:
-            firing = await self._decided(schedule, now)
+            firing = await self._decided(schedule, now, decisions)
             if firing is not None:
                 firings[schedule.id] = schedule, firing
         try:
@@ -160,8 +206,7 @@ class Scheduler:
             self.look_again()  # they have left the window, but not the store
             raise
         for fired in answers:
-            schedule, firing = firings[fired.schedule_id]
-            await self._settle(schedule, firing, fired)
+            await self._settle(*firings[fired.schedule_id], fired)
         if any(fired.execution_ids for fired in answers):
             self._signals.work()
         return sum(len(fired.execution_ids) for fired in answers)
@@ -174,12 +219,19 @@ class Scheduler:
             if each.workflow_id is not None
         }
 
-    async def _decided(self, schedule: Schedule, now: datetime) -> Firing | None:
-        cursor = schedule.next_planned_for
+    async def _decided(
+        self, schedule: Schedule, now: datetime, decisions: dict[tuple[int, datetime], FireDecision]
+    ) -> Firing | None:
+        """`decisions`: those that have been made at this `now`. Thousands may be planned alike for one instant (each hour, on
+        the hour), and specs that are written alike are one object."""
+        spec, cursor = schedule.spec, schedule.next_planned_for
         if cursor is None:
             return None
+        known = decisions.get((id(spec), cursor)) if not spec.jitter else None
+        if known is not None:
+            return Firing(schedule.id, schedule.version, cursor, known)
         try:
-            decision = decide_fire(schedule.spec, schedule.id, cursor, now)
+            decision = decisions[id(spec), cursor] = decide_fire(spec, schedule.id, cursor, now)
         except Exception as error:  # noqa: BLE001 - one bad schedule must not hold up the others
             await self._park(schedule.id, schedule.version, str(error) or type(error).__name__)
             return None
@@ -193,8 +245,10 @@ class Scheduler:
             self.look_again()
         else:
             self._held_off.pop(schedule.id, None)
-            if self._window.reaches(firing.decision.next_fire_at):
-                self._window.put(_moved(schedule, firing.decision))
+            if self._meanwhile is not None or self._window.reaches(firing.decision.next_fire_at):
+                self._put(_moved(schedule, firing.decision))
+            else:
+                self._window.drop(schedule.id)  # a look that was answered while it was being fired had it still
             self._measures.fired(schedule, firing.decision, fired)
 
     async def _park(self, schedule_id: int, version: int, error: str) -> None:

@@ -27,11 +27,15 @@ class Window:
     def put(self, schedule: Schedule) -> None:
         """One that has fired, or was changed. If it does not fire by the horizon, a later look finds it."""
         at = schedule.next_fire_at
-        self._known.pop(schedule.id, None)
+        self.drop(schedule.id)
         if at is not None and self.reaches(at):
             self._known[schedule.id] = schedule
             self._puts += 1  # two for one instant and schedule are never compared by what they are
             heapq.heappush(self._heap, (at, schedule.id, self._puts, schedule))
+
+    def drop(self, schedule_id: int) -> None:
+        """One that does not fire by the horizon."""
+        self._known.pop(schedule_id, None)
 
     def reaches(self, at: datetime | None) -> bool:
         """Whether a schedule that fires then belongs into the window."""

@@ -1,7 +1,9 @@
 """Planned instants on simulated time: each fires once, late ones follow the policy, changes count at once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +23,7 @@ from ksana.store.requests import DueSchedules
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
+PATIENCE = 30.0
 
 
 async def test_a_day_of_a_quarter_hourly_cron_is_ninety_six_runs_each_on_its_instant(sim: Simulation) -> None:
@@ -62,6 +65,131 @@ async def test_a_look_that_was_not_answered_is_made_again(sim: Simulation, monke
             with pytest.raises(StoreUnavailable):
                 await sim.engine.scheduler.run_once(sim.clock.now())
     await sim.engine.scheduler.run_once(sim.clock.now())
+
+
+@dataclass
+class SlowLook:
+    """Looks whose answers are what the store had when they were asked for, and come only when they are let go."""
+
+    ask: Callable[[datetime, int], Awaitable[DueSchedules]]
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, until: datetime, limit: int) -> DueSchedules:
+        found = await self.ask(until, limit)
+        self.asked.set()
+        await self.let_go.wait()
+        return found
+
+
+@pytest.fixture
+async def slow(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> SlowLook:
+    slow = SlowLook(sim.store.due_schedules)
+    monkeypatch.setattr(sim.store, "due_schedules", slow)
+    return slow
+
+
+async def test_what_is_due_does_not_wait_for_a_look(
+    sim: Simulation, slow: SlowLook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow.let_go.set()
+    view = await sim.job(sim.every(timedelta(seconds=10)))
+    await sim.settle()
+    slow.let_go.clear()
+    fired = asyncio.Event()
+    real = sim.store.fire
+
+    async def fire(*firings: Any) -> Sequence[Fired]:
+        answers = await real(*firings)
+        fired.set()
+        return answers
+
+    monkeypatch.setattr(sim.store, "fire", fire)
+    sim.engine.scheduler.look_again()
+    sim.clock.advance(timedelta(seconds=10))
+    looking = asyncio.create_task(sim.engine.scheduler.run_once(sim.clock.now()))
+    await asyncio.wait_for(fired.wait(), PATIENCE)
+    assert not looking.done()
+    assert len(await sim.executions(view.job)) == 1
+    slow.let_go.set()
+    await asyncio.wait_for(looking, PATIENCE)
+    await sim.advance(timedelta(seconds=10))
+    assert len(await sim.executions(view.job)) == 2
+
+
+@pytest.mark.parametrize("answered", ["before the fire", "after the fire"])
+@pytest.mark.parametrize("period", [timedelta(seconds=10), timedelta(hours=1)])
+async def test_a_look_from_before_a_fire_makes_nobody_fire_it_again(
+    sim: Simulation, slow: SlowLook, period: timedelta, answered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow.let_go.set()
+    view = await sim.job(sim.every(period))
+    await sim.advance(period - timedelta(seconds=1))
+    slow.let_go.clear()
+    slow.asked.clear()
+    looked = asyncio.Event()
+    answers: list[Fired] = []
+    real = sim.store.fire
+
+    async def fire(*firings: Any) -> Sequence[Fired]:
+        await slow.asked.wait()
+        if answered == "before the fire":
+            slow.let_go.set()
+            await looked.wait()
+        answers.extend(await real(*firings))
+        slow.let_go.set()
+        return answers
+
+    monkeypatch.setattr(sim.store, "fire", fire)
+    monkeypatch.setattr(sim.measures, "looked", lambda _: looked.set())
+    sim.engine.scheduler.look_again()
+    sim.clock.advance(timedelta(seconds=1))
+    await asyncio.wait_for(sim.engine.scheduler.run_once(sim.clock.now()), PATIENCE)
+    monkeypatch.undo()
+    await sim.advance(period)
+    assert len(await sim.executions(view.job)) == 2
+    assert [each.lost for each in answers] == [False]
+
+
+async def test_a_look_that_fails_beside_what_is_due_is_told_of_and_made_again(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await sim.job(sim.every(timedelta(seconds=10)))
+    await sim.settle()
+
+    async def away(*_: object) -> DueSchedules:
+        raise StoreUnavailable("away")
+
+    sim.engine.scheduler.look_again()
+    sim.clock.advance(timedelta(seconds=10))
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(sim.store, "due_schedules", away)
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await sim.engine.scheduler.run_once(sim.clock.now())
+    await sim.settle()
+    assert len(await sim.executions(view.job)) == 1
+    await sim.advance(timedelta(seconds=10))
+    assert len(await sim.executions(view.job)) == 2
+
+
+async def test_schedules_that_are_alike_fire_by_one_decision(sim: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    decided: list[int] = []
+    decide = schedule.decide_fire
+
+    def counted(spec: ScheduleSpec, schedule_id: int, cursor: datetime, now: datetime) -> object:
+        decided.append(schedule_id)
+        return decide(spec, schedule_id, cursor, now)
+
+    monkeypatch.setattr(scheduler, "decide_fire", counted)
+    hourly = ScheduleSpec(kind=ScheduleKind.CRON, cron="0 * * * *")
+    spread = ScheduleSpec(kind=ScheduleKind.CRON, cron="0 * * * *", jitter=timedelta(seconds=30))
+    alike = [await sim.job(hourly) for _ in range(5)]
+    apart = [await sim.job(spread) for _ in range(2)]
+    await sim.advance(timedelta(hours=2) - timedelta(seconds=1))
+    assert [len(await sim.executions(view.job)) for view in (*alike, *apart)] == [1] * 7
+    by_kind = Counter(schedule_id in {view.schedule.id for view in alike if view.schedule} for schedule_id in decided)
+    assert by_kind == {True: 1, False: 2}, "one for all that are alike, one for each that has jitter of its own"
 
 
 async def test_a_disabled_job_does_not_fire_and_the_ledger_says_what_passed(sim: Simulation) -> None:

@@ -152,6 +152,9 @@ def schedule_spec(document: str) -> tuple[ScheduleSpec, str | None]:
         return _schedule_spec({**fields, "timezone": "UTC"}), error.message
 
 
+_SCHEDULE_STATUSES = {status.value: status for status in ScheduleStatus}
+
+
 def schedule(row: Row[Any]) -> Schedule:
     spec, error = schedule_spec(row.spec)
     return Schedule(
@@ -160,7 +163,7 @@ def schedule(row: Row[Any]) -> Schedule:
         job_id=row.job_id,
         workflow_id=row.workflow_id,
         spec=spec,
-        status=ScheduleStatus(row.status),
+        status=_SCHEDULE_STATUSES[row.status],
         next_planned_for=instant(row.next_planned_for),
         next_fire_at=instant(row.next_fire_at),
         version=row.version,

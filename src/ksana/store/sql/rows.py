@@ -197,6 +197,7 @@ def to_json(value: Any) -> str | None:
     if value is None:
         return None
     try:
-        return storable(fitting_row(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)).decode())
+        # What `storable` keeps out, JSON writes as an escape (NUL) or not at all (lone surrogates).
+        return fitting_row(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)).decode()
     except TypeError as error:
         raise InvalidInput("json", f"cannot be kept: {error}") from error

@@ -155,6 +155,8 @@ class Taking:
         self.claimed: list[Claimed] = []
         self._wish = wish
         self._lanes = dict(wish.request.lanes)
+        self._job_rows: dict[int, Row[Any]] = {}
+        self._jobs: dict[int, Job] = {}
 
     @property
     def left(self) -> int:
@@ -180,9 +182,8 @@ class Taking:
         if not ready:
             return False
         tx, wish = self.tx, self._wish
-        wanted = {row.job_id for row in ready if row.job_id is not None}
-        job_rows = {row.id: row for row in tx.query(_JOBS, id_rows(wanted))}
-        jobs = _readable(job_rows)
+        self._meet_jobs({row.job_id for row in ready if row.job_id is not None})
+        job_rows, jobs = self._job_rows, self._jobs
         ready = _without_deleted(tx, ready, job_rows, jobs, wish)
         flows = flows_of(tx, ready)
         ready = _without_unreadable(tx, ready, flows, wish)
@@ -194,6 +195,12 @@ class Taking:
         nodes = node_claims(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish.now)
         self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish) for row in mine]
         return bool(parked) or passed
+
+    def _meet_jobs(self, job_ids: set[int]) -> None:
+        """Reads those that no earlier look of this claim has read."""
+        rows = {row.id: row for row in self.tx.query(_JOBS, id_rows(job_ids - self._job_rows.keys()))}
+        self._job_rows |= rows
+        self._jobs |= _readable(rows)
 
     def _chosen(
         self, ready: list[Row[Any]], jobs: dict[int, Job], flows: Flows, room: dict[int | None, int | None]

@@ -84,9 +84,9 @@ class _Writing:
                 schedule.job_id,
                 schedule.id,
                 planned_for,
-                Trigger.SCHEDULE,
+                Trigger.SCHEDULE.value,
                 job.worker_queue if job is not None else "default",
-                status,
+                status.value,
                 planned_for if status is ExecutionStatus.SCHEDULED else None,
                 0,
                 0,
@@ -182,7 +182,7 @@ def _write(tx: Tx, writing: _Writing) -> dict[int, list[tuple[int, str | None]]]
     made: dict[int, list[tuple[int, str | None]]] = {}
     for execution_id, (schedule_id, planned_for, reason) in zip(ids, writing.planned, strict=True):
         outcome = OccurrenceOutcome.FIRED if reason is None else OccurrenceOutcome.SKIPPED
-        occurrences.append((schedule_id, planned_for, outcome, reason, None, 1, execution_id, None, writing.now))
+        occurrences.append((schedule_id, planned_for, outcome.value, reason, None, 1, execution_id, None, writing.now))
         made.setdefault(schedule_id, []).append((execution_id, reason))
     for schedule_id, planned_for, reason, run_id in writing.runs:
         outcome = OccurrenceOutcome.FIRED if reason is None else OccurrenceOutcome.SKIPPED
@@ -196,7 +196,7 @@ def _write(tx: Tx, writing: _Writing) -> dict[int, list[tuple[int, str | None]]]
 def _cursor(firing: Firing) -> tuple[int, str, int | None, int | None]:
     decision = firing.decision
     status = ScheduleStatus.FINISHED if decision.next_cursor is None else ScheduleStatus.ACTIVE
-    return (firing.schedule_id, status, codec.micros(decision.next_cursor), codec.micros(decision.next_fire_at))
+    return (firing.schedule_id, status.value, codec.micros(decision.next_cursor), codec.micros(decision.next_fire_at))
 
 
 def _fired(firing: Firing, made: dict[int, list[tuple[int, str | None]]], *, lost: bool) -> Fired:

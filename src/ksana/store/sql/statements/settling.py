@@ -345,7 +345,7 @@ def attempt_row(
         row.id,
         row.epoch,
         row.attempt,
-        status,
+        status.value,
         row.owner,
         row.attempt_started_at,
         ended_at,
@@ -400,7 +400,7 @@ def _moved(row: Row[Any], settlement: Settlement) -> Moved:
 def _settled_row(move: Moved) -> tuple[Any, ...]:
     return (
         move.row.id,
-        move.target,
+        move.target.value,
         move.row.attempt if move.attempt is None else move.attempt,
         move.ready_at,
         move.deadline_at,
@@ -417,7 +417,7 @@ def _happening(move: Moved) -> Happening:
     kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
     if move.reason == DEFERRED:
         kind = EventType.EXECUTION_DEFERRED
-    data = {"status": move.target, "attempt": move.row.attempt, "job_id": move.row.job_id}
+    data = {"status": move.target.value, "attempt": move.row.attempt, "job_id": move.row.job_id}
     if move.row.workflow_run_id is None:
         return (kind, f"execution/{move.row.id}", data)
     more = {"reason": move.reason} if move.reason else {}
