@@ -13,14 +13,13 @@ from playwright.sync_api import Page, expect
 
 from tests.web.conftest import AXE, Open, prepared_database
 from tests.web.runs_world import ended, shell_job, started
+from tests.web.test_shell import SERIOUS, WIDER
 
 LINES = 200_000
 PART_LINES = 2_000
 LONG = 1
 """The run that has written so much."""
 TABS = ("Timeline", "Attempts", "Logs", "Input and output", "Events")
-SERIOUS = {"serious", "critical"}
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")

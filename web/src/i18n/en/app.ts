@@ -54,6 +54,7 @@ export const app = {
   failed: 'That did not work',
   unreachable: 'Ksana does not answer. It is asked again by itself.',
   field: 'Field',
+  noLength: 'Not a length of time: write it as 30s, 5m or 1h30m',
   noJson: 'This is no JSON:',
   requestId: 'Request',
   notFound: 'There is no such page',

@@ -2,7 +2,6 @@ export const runs = {
   title: 'Runs',
   run: 'Run',
   one: 'Run {id}',
-  target: 'Of',
   trigger: 'Trigger',
   started: 'Started',
   planned: 'Planned for',

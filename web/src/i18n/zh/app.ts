@@ -57,6 +57,7 @@ export const app: Like<typeof en> = {
   failed: '操作未成功',
   unreachable: 'Ksana 没有应答，将自动重试。',
   field: '字段',
+  noLength: '不是时长：请写成 30s、5m 或 1h30m',
   noJson: '不是有效的 JSON：',
   requestId: '请求编号',
   notFound: '没有这个页面',

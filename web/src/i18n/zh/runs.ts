@@ -5,7 +5,6 @@ export const runs: Like<typeof en> = {
   title: '运行',
   run: '运行',
   one: '运行 {id}',
-  target: '所属',
   trigger: '触发方式',
   started: '开始',
   planned: '计划时间',

@@ -3,7 +3,6 @@ import type { schedules as en } from '../en/schedules'
 
 export const schedules: Like<typeof en> = {
   title: '调度',
-  target: '所属',
   when: '时间规则',
   zone: '时区',
   next: '下次',
@@ -26,6 +25,8 @@ export const schedules: Like<typeof en> = {
   monthly: '每月 1 日 09:00',
   interval: '间隔',
   intervalHint: '例如 30s、15m、1h30m',
+  bareInterval: '{words}：只写数字表示秒',
+  fromSaving: '从保存时起计算：保存后 {every} 首次运行。',
   runAt: '时间',
   zoneHint: '输入城市或地区',
   noZone: '没有这个时区',
@@ -82,7 +83,7 @@ export const schedules: Like<typeof en> = {
   plannedIn: '{at}：{n} 次',
   hour: '从 {at} 起的一小时',
   nothingPlanned: '这一小时没有计划。',
-  times: '{n} 次',
+  times: '运行 {n} 次',
   andMore: '另有 {n} 个',
   number: '{n}',
   ledger: '台账',

@@ -33,7 +33,7 @@ function PlannedRow({ planned }: { planned: Planned }) {
   return (
     <div className={classes.row}>
       <span className={classes.grow}><TargetLink target={target} /></span>
-      <Text span size="xs" c="dimmed" className="figures">{countIsExact ? t('home.times', { n: count }) : t('home.timesOrMore', { n: count })}</Text>
+      <Text span size="xs" c="dimmed" className="figures">{countIsExact ? t('home.runsPlanned', { n: count }) : t('home.runsPlannedOrMore', { n: count })}</Text>
       <Next instants={instants} />
     </div>
   )

@@ -5,8 +5,9 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { request } from '@/api/client'
 import { useAnswer } from '@/api/queries'
-import type { JobFound } from '@/api/shapes'
+import type { JobFound, Run } from '@/api/shapes'
 import { useT } from '@/i18n'
+import { TextLink } from '@/parts/link'
 import { ErrorBox, Loading, PageTitle } from '@/parts/page'
 import { StateBadge } from '@/states'
 import { Instant } from '@/time'
@@ -48,7 +49,7 @@ function Facts({ job }: { job: JobFound }) {
       {job.description && <Text size="sm" mb={4}>{job.description}</Text>}
       <Group gap="4px 16px" c="dimmed" fz="xs">
         <span>{t('jobs.type')} <Code>{job.type}</Code></span>
-        <span>{contractText(t, job)}</span>
+        <Origin job={job} />
         <Id value={job.jobId} />
         <span>{t('jobs.version', { version: String(job.version ?? 1) })} · <Instant at={job.updatedAt} /> <ChangedBy jobId={job.jobId} /></span>
       </Group>
@@ -56,9 +57,11 @@ function Facts({ job }: { job: JobFound }) {
   )
 }
 
-function contractText(t: ReturnType<typeof useT>, job: JobFound): string {
-  if (job.contract === 'cronjob') return t('jobs.madeAsTask', { id: String(job.taskId) })
-  return job.contract === 'ksana' ? t('jobs.madeAsKsana') : t('jobs.madeAsJob')
+/** Through which API it was made, where that is not the one that the console uses, too. */
+function Origin({ job: { contract, taskId } }: { job: JobFound }) {
+  const t = useT()
+  if (contract === 'cronjob') return <span>{t('jobs.madeAsTask', { id: String(taskId) })}</span>
+  return contract === 'ksana' ? <span>{t('jobs.madeAsKsana')}</span> : null
 }
 
 function Id({ value }: { value: string }) {
@@ -82,20 +85,38 @@ function ChangedBy({ jobId }: { jobId: string }) {
   return who ? <>{t('jobs.by', { who })}</> : null
 }
 
-/** After it was made: what comes next. */
+/** After it was made: what comes next, and that it ran once it has. It keeps its height, so that nothing below moves. */
 function Made({ job }: { job: JobFound }) {
   const t = useT()
   const { made } = route.useSearch()
   const navigate = route.useNavigate()
   if (!made) return null
   return (
-    <Alert mb="md" icon={<IconRocket />} title={t('jobs.madeTitle')} withCloseButton closeButtonLabel={t('app.close')}
+    <Alert mb="md" icon={<IconRocket />} title={job.lastRun ? t('jobs.madeRanTitle') : t('jobs.madeTitle')} withCloseButton closeButtonLabel={t('app.close')}
       onClose={() => void navigate({ search: (before) => ({ ...before, made: undefined }), replace: true })}>
-      <Group gap="md">
-        <Text size="sm">{job.nextRunAt ? <>{t('jobs.madeNext')} <Instant at={job.nextRunAt} /></> : t('jobs.madeNoSchedule')}</Text>
-        <RunNow job={job} label={t('jobs.tryIt')} />
-      </Group>
+      <Group gap="md" mih={30}>{job.lastRun ? <Ran run={job.lastRun} /> : <NotRun job={job} />}</Group>
     </Alert>
+  )
+}
+
+function NotRun({ job }: { job: JobFound }) {
+  const t = useT()
+  return (
+    <>
+      <Text size="sm">{job.nextRunAt ? <>{t('jobs.madeNext')} <Instant at={job.nextRunAt} /></> : t('jobs.madeNoSchedule')}</Text>
+      <RunNow job={job} label={t('jobs.tryIt')} />
+    </>
+  )
+}
+
+function Ran({ run }: { run: Run }) {
+  const t = useT()
+  return (
+    <>
+      <StateBadge status={run.status} />
+      <Text size="sm"><Instant at={run.startedAt ?? run.createdAt} /></Text>
+      <TextLink to="/runs/$runId" params={{ runId: run.id }} size="sm">{t('jobs.madeSeeRun')}</TextLink>
+    </>
   )
 }
 

@@ -27,7 +27,7 @@ export function Overview({ job }: { job: JobFound }) {
   return (
     <>
       <Figures job={job} runs={runs} />
-      {runs.length > 0 && <RunStrip runs={runs} />}
+      <RunStrip runs={runs} />
       <div className={classes.pair}>
         <Section title={t('jobs.calendar')}><CalendarView job={job} /></Section>
         <Section title={t('jobs.trend')}><Trend runs={runs} /></Section>
@@ -48,8 +48,8 @@ function Figures({ job, runs }: { job: JobFound; runs: readonly Run[] }) {
         value={lastRun ? <TextLink to="/runs/$runId" params={{ runId: lastRun.id }} underline="never"><StateBadge status={lastRun.status} /></TextLink> : <Nothing text={t('jobs.neverRan')} />}
         hint={lastRun ? <><Instant at={lastRun.startedAt ?? lastRun.createdAt} />{lastRun.error && <> · {lastRun.error}</>}</> : t('jobs.neverRanHint')} />
       <Tile label={t('jobs.nextRun')} value={job.nextRunAt && job.enabled ? <Instant at={job.nextRunAt} /> : <Nothing text="–" />} hint={nextHint(t, job)} />
-      <Tile label={t('jobs.succeeded')} value={ended === 0 ? <Nothing text="–" /> : `${Math.floor((100 * succeeded) / ended)} %`} hint={t('jobs.ofRuns', { n: ended, m: succeeded })} />
-      <Tile label={t('jobs.medianP95')} value={median === undefined || p95 === undefined ? <Nothing text="–" /> : <>{duration(median)} <Text span c="dimmed" fz="sm" style={{ whiteSpace: 'nowrap' }}>/ {duration(p95)}</Text></>} hint={t('jobs.ofLatest', { n: ended })} />
+      <Tile label={t('jobs.succeeded')} value={ended === 0 ? <Nothing text="–" /> : `${Math.floor((100 * succeeded) / ended)} %`} hint={ended === 0 ? t('jobs.noneEnded') : t('jobs.ofRuns', { n: ended, m: succeeded })} />
+      <Tile label={t('jobs.medianP95')} value={median === undefined || p95 === undefined ? <Nothing text="–" /> : <>{duration(median)} <Text span c="dimmed" fz="sm" style={{ whiteSpace: 'nowrap' }}>/ {duration(p95)}</Text></>} hint={ended === 0 ? t('jobs.noneEnded') : t('jobs.ofLatest', { n: ended })} />
     </div>
   )
 }

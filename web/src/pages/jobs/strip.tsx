@@ -25,7 +25,7 @@ export function RunStrip({ runs }: { runs: readonly Run[] }) {
   const latest = useMemo(() => runs.slice(0, most), [runs, most])
   const steady = useSteady(latest, (run) => run.id, held)
   const shown = steady.rows.slice(0, most).reverse()
-  const title = t('jobs.strip', { n: shown.length })
+  const title = shown.length === 0 ? t('jobs.stripNone') : t('jobs.strip', { n: shown.length })
   const longest = Math.max(1, ...shown.map((run) => run.durationMillis ?? 0))
   const reachable = shown.some((run) => run.id === chosen) ? chosen : shown.at(-1)?.id
   return (
@@ -37,7 +37,7 @@ export function RunStrip({ runs }: { runs: readonly Run[] }) {
           </div>
         ))}
       </div>
-      <Text size="xs" c="dimmed" mt={4}>{t('jobs.stripHint', { longest: duration(longest) })}</Text>
+      <Text size="xs" c="dimmed" mt={4}>{shown.length === 0 ? t('jobs.noRunsHint') : t('jobs.stripHint', { longest: duration(longest) })}</Text>
     </Section>
   )
 }

@@ -24,7 +24,7 @@ export function useColumns(sort: Sort, change: (patch: { sort: Sort }) => void):
   return useMemo(
     () => [
       { key: 'status', header: t('app.status'), width: 'clamp(104px, 14vw, 160px)', render: (run) => <StateBadge status={run.status} /> },
-      { key: 'target', header: t('runs.target'), width: 'minmax(90px, 2fr)', render: (run) => <RunName run={run} /> },
+      { key: 'target', header: t('runs.jobOrWorkflow'), width: 'minmax(90px, 2fr)', render: (run) => <RunName run={run} /> },
       { key: 'id', header: t('runs.run'), width: 'minmax(70px, 0.8fr)', wide: true, render: (run) => <Text span inherit ff="monospace" size="xs">{run.id}</Text> },
       { key: 'trigger', header: t('runs.trigger'), width: '90px', wide: true, render: (run) => triggerText(t, run.trigger) },
       { key: 'started', header: t('runs.started'), width: 'clamp(84px, 13vw, 150px)', render: (run) => <Started run={run} /> },

@@ -51,7 +51,7 @@ function useFields(search: RunsSearch, change: (patch: Partial<RunsSearch>) => v
   const t = useT()
   const stateText = useStateText()
   return [
-    { kind: 'own', name: 'jobId', also: ['workflowId'], label: t('runs.target'), show: () => <TargetPicker label={t('runs.jobOrWorkflow')} value={search} onChange={change} width={195} isFirst /> },
+    { kind: 'own', name: 'jobId', also: ['workflowId'], label: t('runs.jobOrWorkflow'), show: () => <TargetPicker label={t('runs.jobOrWorkflow')} value={search} onChange={change} width={195} isFirst /> },
     { kind: 'many', name: 'status', label: t('app.status'), width: 150, choices: RUN_STATES.map((value) => ({ value, label: stateText(value) })) },
     { kind: 'one', name: 'kind', label: t('runs.kind'), width: 110, choices: [{ value: 'job', label: t('runs.job') }, { value: 'workflow', label: t('runs.workflow') }] },
     { kind: 'one', name: 'trigger', label: t('runs.trigger'), width: 120, choices: TRIGGERS.map((value) => ({ value, label: triggerText(t, value) })) },

@@ -18,7 +18,7 @@ export function RunFacts({ run }: { run: RunDetail }) {
   return (
     <>
       <dl className={classes.facts}>
-        {!(run.parent && run.target.deleted) && <Fact name={t('runs.target')}><TargetLink run={run} /></Fact>}
+        {!(run.parent && run.target.deleted) && <Fact name={t('runs.jobOrWorkflow')}><TargetLink run={run} /></Fact>}
         <Fact name={t('runs.trigger')}>{triggerText(t, run.trigger)}</Fact>
         {run.tenantId && <Fact name={t('runs.tenant')}><TextLink to="/runs" search={{ tenantId: run.tenantId }}>{run.tenantId}</TextLink></Fact>}
         {run.plannedFor && <Fact name={t('runs.planned')}><Instant at={run.plannedFor} exact />{late !== null && <Text span inherit className={classes.late}>{t('runs.late', { by: duration(late) })}</Text>}</Fact>}

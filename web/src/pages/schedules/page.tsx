@@ -73,7 +73,7 @@ function useColumns(): readonly Column<ScheduleRow>[] {
   const words = useScheduleWords()
   return useMemo(
     () => [
-      { key: 'target', header: t('schedules.target'), width: 'minmax(110px, 1.6fr)', render: (each) => <Target schedule={each} /> },
+      { key: 'target', header: t('schedules.targetName'), width: 'minmax(110px, 1.6fr)', render: (each) => <Target schedule={each} /> },
       { key: 'when', header: t('schedules.when'), width: 'minmax(90px, 2fr)', render: (each) => <span title={[words(each), each.cron].filter(Boolean).join(' · ')}>{words(each)}</span> },
       { key: 'zone', header: t('schedules.zone'), width: 'minmax(90px, 150px)', wide: true, render: (each) => <Text span inherit c="dimmed">{each.timezone}</Text> },
       { key: 'status', header: t('app.status'), width: '110px', wide: true, render: (each) => <span title={each.error ?? undefined}><StateBadge status={each.status} /></span> },
