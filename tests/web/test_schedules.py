@@ -66,6 +66,64 @@ def test_a_schedule_is_written_with_its_instants_across_the_change_of_the_clocks
     expect(page.get_by_text("At 04:15, only on Monday")).to_be_visible()
 
 
+def test_what_a_schedule_would_do_is_always_still_to_come(console: Open) -> None:
+    page = console("/schedules/new").page
+    page.get_by_role("textbox", name="Cron expression").fill("* * * * * *")
+    first = page.get_by_role("list", name="Next instants").locator("time").first
+    shown = first.get_attribute("datetime") or ""
+    assert shown
+    expect(first).not_to_have_attribute("datetime", shown)
+
+
+def test_an_interval_counts_from_saving_and_goes_on_from_there(api: httpx2.Client, console: Open) -> None:
+    page = console("/schedules/new").page
+    _choose(page, "Runs", "certif", JOB)
+    page.get_by_text("At an interval").click()
+    page.get_by_role("textbox", name="Interval").fill("2h")
+    preview = page.get_by_role("region", name="What it would do")
+    expect(preview).to_contain_text("Every 2 hoursCounted from the moment you save: it runs first 2 hours after that.")
+    expect(preview.get_by_role("listitem")).to_have_count(0)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name=JOB)).to_be_visible()
+    schedule = page.url.rsplit("/", 1)[-1]
+    planned = api.get(f"/api/v1/schedules/{schedule}/next").json()["instants"][0]["planned"]
+    page.get_by_role("link", name="Edit").click()
+    instants = preview.get_by_role("list", name="Next instants")
+    expect(instants.get_by_role("listitem")).to_have_count(10)
+    expect(instants.locator("time").first).to_have_attribute("datetime", planned)
+    page.get_by_role("textbox", name="Interval").fill("3h")
+    expect(preview).to_contain_text("it runs first 3 hours after that")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("5", "Every 5 seconds: a number alone means seconds"),
+        ("90m", "Every 1 hour 30 minutes"),
+        ("1.5s", "Every 1.5 seconds"),
+        ("500ms", "Every 500 milliseconds"),
+        ("P1DT2H", "Every 1 day 2 hours"),
+        ("5 minutes", None),
+        ("PT", None),
+        ("m5", None),
+    ],
+)
+def test_an_interval_is_said_in_words_at_its_field(
+    typed: str, told: str | None, api: httpx2.Client, console: Open
+) -> None:
+    opened = console("/schedules/new")
+    opened.page.get_by_text("At an interval").click()
+    field = opened.page.get_by_role("textbox", name="Interval")
+    field.fill(typed)
+    expect(field).to_have_accessible_description(
+        told or "Not a length of time: write it as 30s, 5m or 1h30m As in 30s, 15m, 1h30m"
+    )
+    # Ksana understands what the console does, and nothing else.
+    answer = api.post("/api/v1/schedules:preview", json={"kind": "every", "every": typed})
+    assert answer.status_code == (400 if told is None else 200)
+    opened.complaints[:] = [each for each in opened.complaints if "status of 400" not in each]
+
+
 def test_what_is_wrong_with_a_cron_is_told_at_its_field(console: Open) -> None:
     opened = console("/schedules/new")
     field = opened.page.get_by_role("textbox", name="Cron expression")

@@ -51,6 +51,9 @@ export function request<M extends Method, P extends PathOf<M>>(
   return { method, path: filled, query: given.query ?? {}, body: given.body, document: given.document }
 }
 
+/** A message about a field, without the name that the API has for it. */
+export const withoutName = (field: string, message: string): string => (message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message)
+
 /** An answer that says no, as Ksana says it; `status` 0 where there was none. */
 export class Refusal extends Error {
   constructor(
@@ -66,6 +69,11 @@ export class Refusal extends Error {
   /** The field that was wrong, if one was. */
   get field(): string | undefined {
     return typeof this.details.field === 'string' ? this.details.field : undefined
+  }
+
+  /** What to say at that field, which need not be named there. */
+  get atField(): string {
+    return withoutName(this.field ?? '', this.message)
   }
 }
 

@@ -26,7 +26,7 @@ export function ErrorBox({ error, retry }: { error: Error; retry?: () => void })
   const t = useT()
   const told = error instanceof Refusal ? error : undefined
   return (
-    <Alert className={classes.error} variant="default" icon={<IconAlertCircle />} title={told?.code ?? t('app.crashed')} role="alert">
+    <Alert className={classes.error} variant="default" icon={<IconAlertCircle />} title={told?.code ?? t('app.crashed')} role="alert" data-told tabIndex={-1}>
       <Stack gap={6} align="flex-start">
         <Text size="sm">{told?.status === 0 ? t('app.unreachable') : error.message}</Text>
         {told?.field && <Text size="sm">{t('app.field')}: <Code>{told.field}</Code></Text>}

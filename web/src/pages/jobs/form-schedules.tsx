@@ -27,7 +27,7 @@ export function FormSchedules({ items, onChange, refused }: FormSchedulesProps) 
           {items.length === 0 && <Paper withBorder p="md"><Text size="sm" c="dimmed">{t('jobs.noSchedule')}. {t('jobs.noScheduleHint')}</Text></Paper>}
           {items.map((item, index) => (
             <Paper withBorder p="md" key={item.key} component="section" aria-label={t('jobs.scheduleNumber', { n: index + 1 })}>
-              <ScheduleEditor value={item.draft} onChange={(draft) => change(item.key, draft)} error={refused?.key === item.key ? refused.refusal : null} />
+              <ScheduleEditor value={item.draft} onChange={(draft) => change(item.key, draft)} saved={item.saved} error={refused?.key === item.key ? refused.refusal : null} />
               <Group justify="flex-end" mt="xs">
                 <Button size="compact-xs" variant="subtle" color="gray" leftSection={<IconTrash size={13} />} onClick={() => onChange(items.filter((each) => each !== item))}>{t('jobs.removeSchedule')}</Button>
               </Group>

@@ -7,9 +7,10 @@ import { useAnswer, useSend } from '@/api/queries'
 import type { Schedule } from '@/api/shapes'
 import { useT } from '@/i18n'
 import { Action } from '@/parts/actions'
+import { useFirstProblem } from '@/parts/first-problem'
 import { EmptyState, ErrorBox, Loading } from '@/parts/page'
 import { ScheduleCards } from '@/parts/schedule/cards'
-import { bodyOf, changeOf, draftOf, emptyDraft, isWhole } from '@/parts/schedule/draft'
+import { bodyOf, changeOf, draftOf, emptyDraft, isAtField, isWhole } from '@/parts/schedule/draft'
 import { ScheduleEditor } from '@/parts/schedule/editor'
 import { SaveSchedule } from '@/parts/schedule/save'
 import { TOUCHES } from '@/parts/schedule/touches'
@@ -39,11 +40,12 @@ function ScheduleForm({ workflowId, schedule, done }: { workflowId: string; sche
   const t = useT()
   const [draft, setDraft] = useState(() => (schedule === null ? emptyDraft() : draftOf(schedule)))
   const change = useSend<Schedule>(TOUCHES)
+  const around = useFirstProblem<HTMLDivElement>(change.error)
   const call = schedule === null ? request('POST', '/api/v1/schedules', { body: { ...bodyOf(draft), workflowId } }) : request('PATCH', '/api/v1/schedules/{id}', { path: { id: schedule.id }, body: changeOf(schedule, draft) })
   return (
-    <Stack>
-      <ScheduleEditor value={draft} onChange={setDraft} error={change.error} />
-      {change.error && <ErrorBox error={change.error} />}
+    <Stack ref={around}>
+      <ScheduleEditor value={draft} onChange={(next) => { change.reset(); setDraft(next) }} saved={schedule} error={change.error} />
+      {change.error && !isAtField(change.error) && <ErrorBox error={change.error} />}
       <SaveSchedule call={call} ready={isWhole(draft)} saving={change.isPending} save={(made) => change.mutate(made, { onSuccess: done })} back={<Button size="xs" variant="default" onClick={done}>{t('app.cancel')}</Button>} />
     </Stack>
   )

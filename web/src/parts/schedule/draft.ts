@@ -1,5 +1,5 @@
 /** A schedule while somebody writes it: texts, as the inputs have them. Instants are what a clock of its zone shows. */
-import type { Schemas } from '@/api/client'
+import type { Refusal, Schemas } from '@/api/client'
 import type { Schedule } from '@/api/shapes'
 import { parsedJson } from '@/parts/json-input'
 import { instantAt, localZone, wallClock } from '@/time'
@@ -31,6 +31,9 @@ const USUAL = { jitter: '0s', misfirePolicy: 'FIRE_NOW', catchupLimit: '5', misf
 export const emptyDraft = (timezone = localZone): ScheduleDraft => ({
   kind: 'cron', cron: '', every: '', runAt: '', timezone, startAt: '', endAt: '', jitter: '', misfirePolicy: USUAL.misfirePolicy, catchupLimit: '', misfireGrace: '', input: '',
 })
+
+/** Whether a refusal is shown at a field of the editor, or at one of the form's own. */
+export const isAtField = ({ field }: Refusal, others: readonly string[] = []): boolean => field !== undefined && (field in emptyDraft('UTC') || others.includes(field))
 
 export function draftOf(schedule: Schedule): ScheduleDraft {
   const wall = (at: string | null) => (at === null ? '' : wallClock(at, schedule.timezone))

@@ -6,18 +6,23 @@ import { Button, Chip, Collapse, Group, NumberInput, SegmentedControl, Select, S
 import { useDisclosure } from '@mantine/hooks'
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import type { Refusal } from '@/api/client'
-import { type Key, useT } from '@/i18n'
+import type { Schedule } from '@/api/shapes'
+import { inWords, isBare, millisOf } from '@/durations'
+import { type Key, type Translate, language, useT } from '@/i18n'
 import { JsonInput } from '@/parts/json-input'
 import type { ScheduleDraft, ScheduleKind } from './draft'
-import { Instants, usePreview } from './instants'
+import { Instants } from './instants'
+import { countsFromSaving, usePreview, useRolling } from './preview'
 import classes from './schedule.module.css'
-import { useScheduleWords } from './words'
+import { useDraftWords, useScheduleWords } from './words'
 import { ZoneInput } from './zone'
 
 interface EditorProps {
   value: ScheduleDraft
   onChange: (draft: ScheduleDraft) => void
-  /** Why it was not saved. Named fields show it; what else is wrong is for the form around. */
+  /** As Ksana has it, if it does. */
+  saved: Schedule | null
+  /** Why it was not saved, until something is changed. Named fields show it; what else is wrong is for the form around. */
   error?: Refusal | null
   /** Without the input of its runs, where that is asked for elsewhere. */
   withoutInput?: boolean
@@ -29,10 +34,13 @@ type Problem = (field: keyof ScheduleDraft) => string | undefined
 /** The fields that a ScheduleEditor shows errors at. */
 const FOLDED: readonly (keyof ScheduleDraft)[] = ['startAt', 'endAt', 'jitter', 'misfirePolicy', 'catchupLimit', 'misfireGrace', 'input']
 
-export function ScheduleEditor({ value, onChange, error, withoutInput = false }: EditorProps) {
-  const preview = usePreview(value)
+export function ScheduleEditor({ value, onChange, saved, error, withoutInput = false }: EditorProps) {
+  const t = useT()
+  const preview = usePreview(value, saved)
+  const fromSaving = countsFromSaving(value, saved)
+  useRolling(preview, !fromSaving)
   const told = error?.field ? error : preview.error
-  const problem: Problem = (field) => (told?.field === field ? told.message : undefined)
+  const problem: Problem = (field) => (told?.field === field ? problemAt(told, value, t) : undefined)
   const set: Set = (patch) => onChange({ ...value, ...patch })
   return (
     <div className={classes.editor}>
@@ -41,9 +49,17 @@ export function ScheduleEditor({ value, onChange, error, withoutInput = false }:
         <ZoneInput value={value.timezone} onChange={(timezone) => set({ timezone })} error={problem('timezone')} />
         <Further draft={value} set={set} problem={problem} withoutInput={withoutInput} />
       </Stack>
-      <Preview answer={preview.data} />
+      <Preview draft={value} fromSaving={fromSaving} answer={preview.data} />
     </div>
   )
+}
+
+const LENGTHS: readonly string[] = ['every', 'jitter', 'misfireGrace'] satisfies (keyof ScheduleDraft)[]
+
+/** In the words of the form, where it has some. */
+function problemAt(told: Refusal, draft: ScheduleDraft, t: Translate): string {
+  const field = told.field as keyof ScheduleDraft
+  return LENGTHS.includes(field) && draft[field].trim() !== '' && millisOf(draft[field]) === undefined ? t('app.noLength') : told.atField
 }
 
 const KINDS: readonly { value: ScheduleKind; text: Key }[] = [{ value: 'cron', text: 'schedules.kindCron' }, { value: 'every', text: 'schedules.kindEvery' }, { value: 'once', text: 'schedules.kindOnce' }]
@@ -51,13 +67,13 @@ const CRONS: readonly { value: string; text: Key }[] = [
   { value: '0 * * * *', text: 'schedules.hourly' }, { value: '0 9 * * *', text: 'schedules.daily' }, { value: '0 9 * * MON-FRI', text: 'schedules.weekdays' },
   { value: '0 9 * * MON', text: 'schedules.weekly' }, { value: '0 9 1 * *', text: 'schedules.monthly' },
 ]
-const INTERVALS = ['1m', '5m', '15m', '1h', '12h']
+const INTERVALS = ['10s', '30s', '1m', '5m', '15m', '1h', '12h']
 
 function When({ draft, set, problem }: { draft: ScheduleDraft; set: Set; problem: Problem }) {
   const t = useT()
   return (
     <>
-      <SegmentedControl aria-label={t('schedules.kind')} value={draft.kind} onChange={(kind) => set({ kind: kind as ScheduleKind })} data={KINDS.map(({ value, text }) => ({ value, label: t(text) }))} fullWidth />
+      <SegmentedControl className={classes.kinds} aria-label={t('schedules.kind')} value={draft.kind} onChange={(kind) => set({ kind: kind as ScheduleKind })} data={KINDS.map(({ value, text }) => ({ value, label: t(text) }))} fullWidth />
       {draft.kind === 'cron' && (
         <>
           <TextInput label={t('schedules.cron')} description={t('schedules.cronHint')} placeholder="0 9 * * MON-FRI" value={draft.cron} onChange={(event) => set({ cron: event.currentTarget.value })} error={problem('cron')} spellCheck={false} styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }} />
@@ -66,13 +82,21 @@ function When({ draft, set, problem }: { draft: ScheduleDraft; set: Set; problem
       )}
       {draft.kind === 'every' && (
         <>
-          <TextInput label={t('schedules.interval')} description={t('schedules.intervalHint')} placeholder="15m" value={draft.every} onChange={(event) => set({ every: event.currentTarget.value })} error={problem('every')} />
+          <TextInput label={t('schedules.interval')} description={<IntervalTold every={draft.every} />} placeholder="15m" value={draft.every} onChange={(event) => set({ every: event.currentTarget.value })} error={problem('every')} />
           <Suggestions label={t('schedules.suggestions')} chosen={draft.every} choices={INTERVALS.map((value) => ({ value, label: value }))} choose={(every) => set({ every })} />
         </>
       )}
       {draft.kind === 'once' && <WallInput label={t('schedules.runAt')} zone={draft.timezone} value={draft.runAt} onChange={(runAt) => set({ runAt })} error={problem('runAt')} />}
     </>
   )
+}
+
+/** What was written, in words: of a number alone nobody would know the unit. */
+function IntervalTold({ every }: { every: string }) {
+  const t = useT()
+  const words = useScheduleWords()({ cronInWords: null, every, runAt: null, timezone: '' })
+  if (words === '') return t('schedules.intervalHint')
+  return isBare(every) ? t('schedules.bareInterval', { words }) : words
 }
 
 function Suggestions({ label, chosen, choices, choose }: { label: string; chosen: string; choices: readonly { value: string; label: string }[]; choose: (value: string) => void }) {
@@ -103,7 +127,8 @@ function Further({ draft, set, problem, withoutInput }: { draft: ScheduleDraft; 
   return (
     <div>
       <Button variant="subtle" color="gray" size="compact-sm" onClick={toggle} leftSection={<Mark size={14} />} aria-expanded={shown}>{t('schedules.further')}</Button>
-      <Collapse expanded={shown}>
+      {/* At once: a field that was refused is looked for as soon as it is marked. */}
+      <Collapse expanded={shown} transitionDuration={0}>
         <div className={classes.further}>
           <WallInput label={t('schedules.startAt')} zone={draft.timezone} value={draft.startAt} onChange={(startAt) => set({ startAt })} error={problem('startAt')} />
           <WallInput label={t('schedules.endAt')} zone={draft.timezone} value={draft.endAt} onChange={(endAt) => set({ endAt })} error={problem('endAt')} />
@@ -121,17 +146,23 @@ function Further({ draft, set, problem, withoutInput }: { draft: ScheduleDraft; 
   )
 }
 
-function Preview({ answer }: { answer: ReturnType<typeof usePreview>['data'] }) {
+function Preview({ draft, fromSaving, answer }: { draft: ScheduleDraft; fromSaving: boolean; answer: ReturnType<typeof usePreview>['data'] }) {
   const t = useT()
-  const words = useScheduleWords()
+  const words = useDraftWords(draft, answer)
   return (
     <section className={classes.preview} aria-label={t('schedules.preview')} aria-live="polite">
       {answer === undefined ? <Text size="sm" c="dimmed">{t('schedules.previewHint')}</Text> : (
         <>
-          {answer.cronInWords && <Text fw={600} mb="xs">{words({ ...answer, every: null, runAt: null })}</Text>}
-          <Instants answer={answer} />
+          <Text fw={600} mb="xs">{words}</Text>
+          {fromSaving && answer.instants.length > 0 ? <FromSaving every={draft.every} /> : <Instants answer={answer} />}
         </>
       )}
     </section>
   )
+}
+
+function FromSaving({ every }: { every: string }) {
+  const t = useT()
+  const lang = language.use()
+  return <Text size="sm">{t('schedules.fromSaving', { every: inWords(millisOf(every) ?? 0, lang) })}</Text>
 }

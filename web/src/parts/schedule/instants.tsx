@@ -1,44 +1,22 @@
 /** The next instants of a schedule, saved or not, in its own zone; and what it does when the clocks of that zone change. */
 import { Box, Group, Loader, Stack, Text } from '@mantine/core'
 import { IconClockUp, IconClockDown } from '@tabler/icons-react'
-import { useDebouncedValue } from '@mantine/hooks'
-import { useEffect } from 'react'
 import { type Schemas, request } from '@/api/client'
 import { useAnswer } from '@/api/queries'
 import { type Key, language, useT } from '@/i18n'
 import { absolute, dayOf, relative, useTicking, useZone, weekdayOf } from '@/time'
-import { type ScheduleDraft, bodyOf, isWhole } from './draft'
+import { useRolling } from './preview'
 import classes from './schedule.module.css'
 
 type Answer = Schemas['InstantsShown']
 type Planned = Answer['instants'][number]
 type Change = NonNullable<Answer['clockChange']>
 
-/** Asks what a draft would do, when typing pauses. */
-export function usePreview(draft: ScheduleDraft, count = 10) {
-  const [asked] = useDebouncedValue(isWhole(draft) ? JSON.stringify({ ...bodyOf(draft), input: undefined, count }) : '', 300)
-  const call = asked === '' ? null : request('POST', '/api/v1/schedules:preview', { body: JSON.parse(asked) as Schemas['PreviewBody'] })
-  const answer = useAnswer('schedules', call)
-  return { data: call === null || answer.error ? undefined : answer.data, error: call === null ? null : answer.error }
-}
-
-const LEAST_WAIT = 1_000
-/** Longer timers end at once. */
-const MOST_WAIT = 2 ** 31 - 1
-
-/** How long an answer is good whose first instant is this; of a schedule that is behind, a while nevertheless. */
-const waitUntil = (instant: number) => Math.min(MOST_WAIT, Math.max(LEAST_WAIT, instant - Date.now()))
-
 /** The next ten of a saved schedule, asked for anew when the first has passed. */
 export function NextInstants({ scheduleId }: { scheduleId: string }) {
-  const { data, dataUpdatedAt, refetch } = useAnswer('schedules', request('GET', '/api/v1/schedules/{id}/next', { path: { id: scheduleId }, query: { count: 10 } }))
-  const first = data?.instants[0]?.planned
-  useEffect(() => {
-    if (first === undefined) return
-    const timer = window.setTimeout(() => void refetch(), waitUntil(Date.parse(first)))
-    return () => window.clearTimeout(timer)
-  }, [first, dataUpdatedAt, refetch])
-  return data === undefined ? <Loader size="xs" type="dots" /> : <Instants answer={data} />
+  const answer = useAnswer('schedules', request('GET', '/api/v1/schedules/{id}/next', { path: { id: scheduleId }, query: { count: 10 } }))
+  useRolling(answer)
+  return answer.data === undefined ? <Loader size="xs" type="dots" /> : <Instants answer={answer.data} />
 }
 
 export function Instants({ answer: { instants, clockChange, timezone } }: { answer: Answer }) {
