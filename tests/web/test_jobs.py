@@ -5,12 +5,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from tests.web.conftest import AXE, Open
+from tests.web.conftest import AXE, Console, Open
 from tests.web.test_shell import SERIOUS, WIDER
 from tests.web.twins import pasted
 
+NO_LENGTH = "Not a length of time: write it as 30s, 5m or 1h30m"
+EXAMPLE = "field => getComputedStyle(field, '::placeholder').color"
 JOBS, SCHEDULES, ACTIVITY = "/api/v1/jobs", "/api/v1/schedules", "/api/v1/activity"
 
 
@@ -27,6 +29,21 @@ def own(api: httpx2.Client, path: str) -> str:
 
 def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def box(of: Locator) -> FloatRect:
+    """Where it is, and how large."""
+    found = of.bounding_box()
+    assert found is not None
+    return found
+
+
+def filled(console: Open, name: str) -> Console:
+    """The form of a job that could be made as it stands."""
+    opened = console("/jobs/new")
+    opened.page.get_by_role("textbox", name="Name").fill(name)
+    opened.page.get_by_role("button", name="Call /health of this Ksana").click()
+    return opened
 
 
 def copied_command(page: Page, label: str) -> str:
@@ -118,8 +135,10 @@ def test_what_is_wrong_is_shown_at_its_field_and_nothing_is_made_of_it(api: http
     page.get_by_role("textbox", name="Cron expression").fill("0 9 * * *")
     page.get_by_role("button", name=re.compile("^Timeout, retries")).click()
     page.get_by_role("textbox", name="Timeout", exact=True).fill("soon")
+    page.get_by_role("button", name=re.compile("^Timeout, retries")).click()
     create.click()
-    expect(page.get_by_role("textbox", name="Timeout", exact=True)).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("textbox", name="Timeout", exact=True)).to_be_focused()
+    expect(page.get_by_text(NO_LENGTH)).to_be_in_viewport()
     assert api.get(JOBS, params={"keyword": "Wrong"}).json()["items"] == []
     # Leaving asks first.
     page.get_by_role("link", name="Cancel").click()
@@ -129,6 +148,80 @@ def test_what_is_wrong_is_shown_at_its_field_and_nothing_is_made_of_it(api: http
     page.get_by_role("dialog").get_by_role("button", name="Leave").click()
     expect(page.get_by_role("heading", level=1, name="Jobs")).to_be_visible()
     opened.complaints = [each for each in opened.complaints if "status of 400" not in each]
+
+
+def test_a_refused_save_leads_to_what_is_wrong_and_says_it_once(api: httpx2.Client, console: Open) -> None:
+    opened = filled(console, "Refused")
+    page, create = opened.page, opened.page.get_by_role("button", name="Create job", exact=True)
+    interval = page.get_by_role("textbox", name="Interval")
+    interval.fill("10ms")
+    page.get_by_role("textbox", name="Name").focus()
+    create.click()
+    expect(interval).to_be_focused()
+    expect(interval).to_be_in_viewport()
+    expect(page.get_by_text("Not saved")).to_be_in_viewport()
+    expect(page.get_by_text("VALIDATION_ERROR")).to_have_count(0)
+    interval.fill("5m")
+    expect(interval).not_to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("Not saved")).to_have_count(0)
+    # What is of no field is told in a box.
+    page.route("**/api/v1/jobs", lambda route: route.fulfill(status=409, json={"code": "NOT_NOW", "message": "later"}))
+    create.click()
+    expect(page.get_by_role("alert").filter(has_text="NOT_NOW")).to_be_focused()
+    expect(page.get_by_role("alert").filter(has_text="NOT_NOW")).to_be_in_viewport()
+    assert api.get(JOBS, params={"keyword": "Refused"}).json()["items"] == []
+    opened.complaints[:] = [each for each in opened.complaints if "status of 4" not in each]
+
+
+def test_when_it_runs_is_seen_before_it_is_made(console: Open) -> None:
+    page = console("/jobs/new").page
+    create = box(page.get_by_role("button", name="Create job", exact=True))
+    interval = box(page.get_by_role("textbox", name="Interval"))
+    assert interval["y"] + interval["height"] < create["y"]
+    expect(page.get_by_text("Runs: Every 5 minutes")).to_be_in_viewport()
+    page.get_by_text("10s", exact=True).click()
+    expect(page.get_by_text("Runs: Every 10 seconds")).to_be_visible()
+    page.get_by_text("By the calendar (cron)").click()
+    page.get_by_role("textbox", name="Cron expression").fill("30 2 * * MON-FRI")
+    expect(page.get_by_text("Runs: At 02:30, Monday through Friday")).to_be_visible()
+    page.get_by_role("button", name="Remove this schedule").click()
+    expect(page.get_by_text("No schedule", exact=True)).to_be_visible()
+
+
+def test_nothing_moves_in_a_form_that_is_filled_or_has_an_example_that_looks_like_a_value(console: Open) -> None:
+    page = console("/jobs/new").page
+    cancel, headers = page.get_by_role("link", name="Cancel"), page.get_by_role("group", name="Headers")
+    before = box(cancel), box(headers)
+    more = page.get_by_role("button", name="More for Create job")
+    expect(more).to_be_disabled()
+    url = page.get_by_role("textbox", name="URL")
+    example = url.evaluate(EXAMPLE)
+    page.get_by_role("textbox", name="Name").fill("Still")
+    page.get_by_role("button", name="Call /health of this Ksana").click()
+    expect(more).to_be_enabled()
+    assert (box(cancel), box(headers)) == before
+    url.fill("")
+    page.get_by_role("button", name="Create job", exact=True).click()
+    expect(url).to_have_attribute("aria-invalid", "true")
+    assert url.evaluate(EXAMPLE) == example
+
+
+def test_a_new_job_says_that_it_has_run_and_nothing_moves(api: httpx2.Client, console: Open) -> None:
+    config = {"method": "GET", "url": own(api, "/health")}
+    job = made(api, JOBS, {"name": "Just made", "type": "http", "configJson": config})["jobId"]
+    page = console(f"/jobs/{job}?made=true").page
+    expect(page.get_by_text("Your job is ready")).to_be_visible()
+    expect(page.get_by_text("No run has ended yet")).to_have_count(2)
+    calendar = page.get_by_role("heading", name="Calendar")
+    before = box(calendar)
+    page.get_by_role("button", name="Try it now", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Try it now").click()
+    expect(page.get_by_text("Your job has run")).to_be_visible()
+    expect(page.get_by_text("Your job is ready")).to_have_count(0)
+    expect(page.get_by_role("list", name="Last run").get_by_role("link")).to_have_count(1)
+    assert box(calendar) == before
+    page.get_by_role("link", name="See what happened").click()
+    expect(page).to_have_url(re.compile(r"/ui/runs/\d+"))
 
 
 def test_it_runs_now_with_another_body_and_is_paused_and_resumed(api: httpx2.Client, console: Open) -> None:
@@ -188,6 +281,7 @@ def test_a_change_keeps_what_the_form_does_not_show_and_is_in_the_history(api: h
     page.get_by_role("textbox", name="Description").fill("Looks at health")
     page.get_by_role("textbox", name="Cron expression").fill("0 4 * * *")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("button", name="Run now", exact=True)).to_be_visible()
     expect(page.get_by_text("Looks at health")).to_be_visible()
     expect(page.get_by_text("At 04:00")).to_be_visible()
     now = api.get(f"{JOBS}/{job['jobId']}").json()

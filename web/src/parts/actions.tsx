@@ -50,6 +50,7 @@ export function CopyCall({ call }: { call: Call }) {
 interface CallMenuProps {
   /** The button that it stands beside. */
   label: string
+  /** None while there is nothing to send: its place is kept. */
   calls: readonly Call[]
   variant?: 'default' | 'filled'
   color?: string
@@ -61,7 +62,7 @@ export function CallMenu({ label, calls, variant = 'default', color }: CallMenuP
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
-        <ActionIcon variant={variant} color={color} size={30} aria-label={t('app.more', { name: label })}><IconChevronDown size={14} /></ActionIcon>
+        <ActionIcon variant={variant} color={color} size={30} disabled={calls.length === 0} aria-label={t('app.more', { name: label })}><IconChevronDown size={14} /></ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>{calls.map((call, index) => <LabelledCall key={`${index} ${call.method} ${call.path}`} call={call} label={calls.length > 1 ? `${call.method} ${call.path}` : undefined} />)}</Menu.Dropdown>
     </Menu>

@@ -3,6 +3,7 @@ import { Button, Group, Select, Switch, TextInput } from '@mantine/core'
 import { useT } from '@/i18n'
 import { MONOSPACE } from '@/parts/json-input'
 import { BodyInput } from './body'
+import classes from './form.module.css'
 import type { FieldsProps } from './job-form'
 import { PairsInput } from './pairs'
 import { METHODS } from './types'
@@ -13,11 +14,13 @@ export function CallFields({ draft, set, problem }: FieldsProps) {
   const t = useT()
   return (
     <>
-      <Group gap="xs" align="flex-start" wrap="nowrap">
-        <Select label={t('jobs.method')} w={108} allowDeselect={false} data={METHODS} value={draft.method} onChange={(method) => set({ method: method ?? 'GET' })} error={problem('configJson.method')} />
-        <TextInput label={t('jobs.url')} required flex={1} type="url" inputMode="url" placeholder="https://example.com/ping" value={draft.url} onChange={(event) => set({ url: event.currentTarget.value })} error={problem('configJson.url')} styles={MONOSPACE} spellCheck={false} />
-      </Group>
-      {draft.url === '' && <div><Button size="compact-xs" variant="subtle" onClick={() => set({ url: `${window.location.origin}/health` })}>{t('jobs.ownHealth')}</Button></div>}
+      <div className={classes.call}>
+        <Group gap="xs" align="flex-start" wrap="nowrap">
+          <Select label={t('jobs.method')} w={108} allowDeselect={false} data={METHODS} value={draft.method} onChange={(method) => set({ method: method ?? 'GET' })} error={problem('configJson.method')} />
+          <TextInput label={t('jobs.url')} required flex={1} type="url" inputMode="url" placeholder="https://example.com/ping" value={draft.url} onChange={(event) => set({ url: event.currentTarget.value })} error={problem('configJson.url')} styles={MONOSPACE} spellCheck={false} />
+        </Group>
+        <Button className={classes.own} data-taken={draft.url !== '' || undefined} size="compact-xs" variant="subtle" onClick={() => set({ url: `${window.location.origin}/health` })}>{t('jobs.ownHealth')}</Button>
+      </div>
       <PairsInput label={t('jobs.headers')} add={t('jobs.addHeader')} value={draft.headers} onChange={(headers) => set({ headers })} error={problem('configJson.headers')} />
       {(!WITHOUT_BODY.has(draft.method) || draft.body.text !== '') && (
         <BodyInput label={t('jobs.body')} description={t('jobs.templates')} value={draft.body} onChange={(body) => set({ body })} error={problem('configJson.body')} />

@@ -21,7 +21,11 @@ export function PairsInput({ label, add, description, value, onChange, error }: 
   const change = (index: number, patch: Partial<Pair>) => onChange(value.map((pair, at) => (at === index ? { ...pair, ...patch } : pair)))
   const named = (what: string, index: number) => `${label} ${index + 1}: ${what}`
   return (
-    <Input.Wrapper label={label} labelElement="div" description={description} error={error} role="group" aria-label={label}>
+    <Input.Wrapper description={description} error={error} role="group" aria-label={label} inputWrapperOrder={['input', 'description', 'error']}>
+      <div className={classes.added}>
+        <Input.Label labelElement="div">{label}</Input.Label>
+        <Button size="compact-xs" variant="subtle" leftSection={<IconPlus size={13} />} onClick={() => onChange([...value, { name: '', value: '' }])}>{add}</Button>
+      </div>
       {value.length > 0 && (
         <div className={classes.pairs}>
           {value.map((pair, index) => (
@@ -33,7 +37,6 @@ export function PairsInput({ label, add, description, value, onChange, error }: 
           ))}
         </div>
       )}
-      <div><Button mt={4} size="compact-xs" variant="subtle" leftSection={<IconPlus size={13} />} onClick={() => onChange([...value, { name: '', value: '' }])}>{add}</Button></div>
     </Input.Wrapper>
   )
 }

@@ -1,5 +1,6 @@
 /** What is wrong with a form: found here before it is sent, or said by Ksana after. By the names of the API's fields. */
-import type { Refusal } from '@/api/client'
+import { type Refusal, withoutName } from '@/api/client'
+import { millisOf } from '@/durations'
 import type { Translate } from '@/i18n'
 import { parsedJson } from '@/parts/json-input'
 import { isSendable } from './body'
@@ -21,6 +22,12 @@ export function problemsOf(draft: JobDraft, t: Translate): Problems {
   const need = (field: string, text: string) => {
     if (text.trim() === '') found[field] = t('jobs.needed')
   }
+  const length = (field: string, text: string) => {
+    if (text.trim() !== '' && millisOf(text) === undefined) found[field] = t('app.noLength')
+  }
+  length('timeout', draft.timeout)
+  if (draft.type === 'http') length('configJson.connect_timeout', draft.connectTimeout)
+  if (draft.type === 'http' && draft.isAsync) length('configJson.callback_timeout', draft.callbackTimeout)
   need('name', draft.name)
   need('type', draft.type)
   if (draft.type === 'http') need('configJson.url', draft.url)
@@ -42,5 +49,19 @@ export function isObject(text: string): boolean {
 export function refused(refusal: Refusal): Problems {
   const told = Array.isArray(refusal.details.errors) ? (refusal.details.errors as { field: string; message: string }[]) : []
   const all = told.length > 0 ? told : refusal.field ? [{ field: refusal.field, message: refusal.message }] : []
-  return Object.fromEntries(all.map(({ field, message }) => [field, message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message]))
+  return Object.fromEntries(all.map(({ field, message }) => [field, withoutName(field, message)]))
+}
+
+const OF_ANY = ['name', 'description', 'type', 'timeout', 'retry.maxAttempts', 'retry.backoffMillis', 'retry.backoffMultiplier', 'concurrencyPolicy', 'maxConcurrency', 'recovery', 'workerQueue', 'labels']
+const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
+  http: ['configJson.method', 'configJson.url', 'configJson.headers', 'configJson.body', 'configJson.mode', 'configJson.callback_timeout', 'configJson.connect_timeout'],
+  shell: ['configJson.cmd', 'configJson.env', 'configJson.cwd'],
+  python: ['configJson.function', 'configJson.params'],
+}
+
+/** Whether each of them is shown at a field of the form. */
+export function areAtFields(problems: Problems, type: string): boolean {
+  const fields = [...OF_ANY, ...(OF_TYPE[type] ?? ['configJson'])]
+  const names = Object.keys(problems)
+  return names.length > 0 && names.every((name) => fields.some((field) => name === field || name.startsWith(`${field}.`)))
 }

@@ -17,8 +17,9 @@ export function RuleFields(props: FieldsProps) {
   const Mark = shown ? IconChevronDown : IconChevronRight
   return (
     <section>
-      <Button mt="lg" variant="subtle" color="gray" size="compact-md" px={4} leftSection={<Mark size={15} />} onClick={toggle} aria-expanded={shown}>{t('jobs.advanced')}</Button>
-      <Collapse expanded={shown}>
+      <Button mt="lg" maw="100%" variant="subtle" color="gray" size="compact-md" px={4} leftSection={<Mark size={15} />} onClick={toggle} aria-expanded={shown}>{t('jobs.advanced')}</Button>
+      {/* At once: a field that was refused is looked for as soon as it is marked. */}
+      <Collapse expanded={shown} transitionDuration={0}>
         <Paper withBorder p="md" mt="xs">
           <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" verticalSpacing="sm">
             <Tries {...props} />
