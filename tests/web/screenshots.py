@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx2
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from ksana.api.console import FOLDER
-from tests.contract.api.conftest import serving
+from tests.contract.api.conftest import serving, until
 from tests.contract.api.witness import Witness
 from tests.prepared import prepare
 from tests.web.conftest import ARGUMENTS, NAMES
@@ -28,6 +29,8 @@ from tests.web.demo import aged, fill
 ROOT = Path(__file__).parents[2]
 ALL, SHOWN = ROOT / "build" / "screenshots", ROOT / "docs" / "console"
 AGE = timedelta(hours=6)
+MANY = 12
+"""Of the steps in which the last hours are drawn."""
 LANGUAGES = {"en": "en-GB", "zh": "zh-CN"}
 THEMES = ("light", "dark")
 WIDE, NARROW = 1280, 400
@@ -51,7 +54,7 @@ class Picture:
 
 
 PICTURES = (
-    Picture("home", "", tall=True),
+    Picture("home", "", tall=True, shows="figure canvas"),
     Picture("runs", "/runs"),
     Picture("runs-failed", "/runs?status=FAILED,TIMEOUT"),
     Picture("run-failed", "/runs/{failed}", tall=True),
@@ -116,9 +119,14 @@ def _demonstration() -> Iterator[tuple[str, dict[str, str]]]:
             ):
                 fill(api, witness.target().url(""))
                 aged(database, AGE)
+                until(api, "/api/v1/overview", _is_spread)  # which is remembered for some seconds
                 yield server.base, _ids(api)
     finally:
         witness.close()
+
+
+def _is_spread(overview: dict[str, Any]) -> bool:
+    return len([step for step in overview["history"]["steps"] if step["succeeded"]]) > MANY
 
 
 def _ids(api: httpx2.Client) -> dict[str, str]:

@@ -73,7 +73,7 @@ const filterOf = ({ target, madeSince }: Failure) => ({
 function Count({ failure }: { failure: Failure }) {
   const t = useT()
   const text = failure.countIsExact ? t('home.times', { n: failure.count }) : t('home.timesOrMore', { n: failure.count })
-  if (failure.target.kind === 'plan') return <Badge size="sm" variant="default">{text}</Badge>
+  if (failure.target.kind === 'plan') return <Badge size="sm" variant="default" tt="none">{text}</Badge>
   return <TextLink to="/runs" search={filterOf(failure)} underline="never" className={classes.count}>{text}</TextLink>
 }
 
