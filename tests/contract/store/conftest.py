@@ -15,6 +15,8 @@ from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.world import World
 from tests.prepared import lend, prepare
+from tests.unit.engine.simulation import Simulation
+from tests.unit.engine.workflow_world import Flow
 
 BACK_ENDS = [
     pytest.param("sqlite", id="sqlite"),
@@ -111,3 +113,12 @@ async def _survives_a_restart(store: SqlStore, json_file: Path, clock: FakeClock
 @pytest.fixture
 def world(store: SqlStore, clock: FakeClock) -> World:
     return World(store, clock)
+
+
+@pytest.fixture
+async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
+    """Workflows on an instance of simulated time."""
+    simulation = Simulation(store, clock)
+    await simulation.join()
+    yield Flow(simulation)
+    await simulation.engine.workers.drain(timedelta(0))

@@ -1,6 +1,5 @@
 """How all of it stands, on every database: queues, what ended lately, what failed and nobody has acknowledged."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -10,11 +9,8 @@ from ksana.domain.job import Job
 from ksana.store.console_requests import Acknowledgement, AuditFilter, QueueFigures, Target, TargetKind
 from ksana.store.requests import ClaimRequest, PageRequest, PurgeRequest
 from ksana.store.sql import reads_failures, reads_overview
-from ksana.store.sql.store import SqlStore
-from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS
 from tests.contract.store.world import ANNA, World
-from tests.unit.engine.simulation import Simulation
 from tests.unit.engine.workflow_world import Flow, node
 
 SECOND, MINUTE, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
@@ -25,14 +21,6 @@ BERT = Actor(name="bert")
 def back_end(request: pytest.FixtureRequest) -> str:
     """All but the JSON file, which is SQLite inside and keeps no workflows."""
     return str(request.param)
-
-
-@pytest.fixture
-async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
-    simulation = Simulation(store, clock)
-    await simulation.join()
-    yield Flow(simulation)
-    await simulation.engine.workers.drain(timedelta(0))
 
 
 async def failed(world: World, job: Job, error: str = "no") -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -41,14 +40,6 @@ async def other(url: str, store: SqlStore, clock: FakeClock) -> AsyncIterator[Sq
     opened = open_store(url, options=OPTIONS, clock=clock)
     yield opened
     await opened.close()
-
-
-@pytest.fixture
-async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
-    simulation = Simulation(store, clock)
-    await simulation.join()
-    yield Flow(simulation)
-    await simulation.engine.workers.drain(timedelta(0))
 
 
 async def claimed(store: SqlStore, clock: FakeClock, capacity: int = 10) -> dict[str, Claim]:

@@ -1,6 +1,5 @@
 """What must never happen to a run: done again unasked, left hanging, counted wrongly. Each was possible once."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +18,6 @@ from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS
 from tests.contract.store.world import ANNA
-from tests.unit.engine.simulation import Simulation
 from tests.unit.engine.workflow_world import Flow, node
 
 MONTH = timedelta(days=30)
@@ -28,14 +26,6 @@ MONTH = timedelta(days=30)
 @pytest.fixture(params=BACK_ENDS[:3])
 def back_end(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
-    simulation = Simulation(store, clock)
-    await simulation.join()
-    yield Flow(simulation)
-    await simulation.engine.workers.drain(timedelta(0))
 
 
 def child(key: str, workflow: Workflow, *depends_on: str, **more: Any) -> dict[str, Any]:

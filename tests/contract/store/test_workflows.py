@@ -1,6 +1,5 @@
 """Workflows on simulated time, on every database: what starts when, what is skipped, and what a person's orders do."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -23,10 +22,8 @@ from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, RunStatus
 from ksana.engine.commands import CallbackMessage, JobDraft, StartRequest, WorkflowEdit
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.store.requests import PageRequest
-from ksana.store.sql.store import SqlStore
 from ksana.store.view_requests import Origin, TargetKind
 from ksana.store.workflow_requests import RunFilter
-from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS
 from tests.contract.store.world import ANNA
 from tests.unit.engine.simulation import Simulation
@@ -39,14 +36,6 @@ SECOND = timedelta(seconds=1)
 def back_end(request: pytest.FixtureRequest) -> str:
     """All but the JSON file, which keeps no workflows."""
     return str(request.param)
-
-
-@pytest.fixture
-async def flow(store: SqlStore, clock: FakeClock) -> AsyncIterator[Flow]:
-    simulation = Simulation(store, clock)
-    await simulation.join()
-    yield Flow(simulation)
-    await simulation.engine.workers.drain(timedelta(0))
 
 
 async def test_nodes_run_in_the_order_of_the_graph_and_the_run_succeeds(flow: Flow) -> None:

@@ -86,7 +86,8 @@ class Dialect(ABC):
 
     def values_table(self, columns: RowColumns) -> str:
         """The same over values, `:size` rows of them in the place of `:rows`."""
-        raise NotImplementedError
+        fields = ", ".join(f"column{i} AS {name}" for i, (name, _) in enumerate(columns, 1))
+        return f"(SELECT {fields} FROM (VALUES :rows) LIMIT :size) AS r"
 
     def update_joined(self, table: str, assignments: Mapping[str, str], rows: str, on: str = "t.id = r.id") -> str:
         """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""

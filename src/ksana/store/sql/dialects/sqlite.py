@@ -58,10 +58,6 @@ class SqliteDialect(Dialect):
         fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
         return f"(SELECT {fields} FROM json_each(:rows)) AS r"
 
-    def values_table(self, columns: RowColumns) -> str:
-        fields = ", ".join(f"column{i} AS {name}" for i, (name, _) in enumerate(columns, 1))
-        return f"(SELECT {fields} FROM (VALUES :rows) LIMIT :size) AS r"
-
     def following(self, index: str) -> str:
         # Left to itself it walks by id and filters, where its statistics do not know that few rows have a state.
         return f" INDEXED BY {index}"
