@@ -52,12 +52,13 @@ def enqueue(tables: Tables, new: NewExecution, at: datetime) -> Enqueued:
 
 def claim(tables: Tables, request: ClaimRequest, now: datetime) -> list[Claimed]:
     taken: list[Claimed] = []
-    lanes = Counter(request.lanes)
+    room = request.room()
+    lanes = Counter(room.lanes)
     for queue in request.queues if request.in_turn_after is not None else ():
         heads = in_turn(ready(tables, queue, now), request.in_turn_after or "")
-        _take_of(tables, heads, request, taken, lanes, now)
+        _take_of(tables, heads, request, room.places, taken, lanes, now)
     for queue in request.queues:
-        _take_of(tables, ready(tables, queue, now), request, taken, lanes, now)
+        _take_of(tables, ready(tables, queue, now), request, room.places, taken, lanes, now)
     return taken
 
 
@@ -65,13 +66,14 @@ def _take_of(
     tables: Tables,
     rows: Sequence[Execution],
     request: ClaimRequest,
+    places: int,
     taken: list[Claimed],
     lanes: Counter[str],
     now: datetime,
 ) -> None:
     """Of these, in this order, what there is room for: at the instance, in its lane, and in its job."""
     for row in rows:
-        if len(taken) >= request.capacity:
+        if len(taken) >= places:
             return
         lane = lane_of(tables.jobs[row.job_id or 0].spec)
         if lane is not None and request.per_lane is not None and lanes[lane] >= request.per_lane:

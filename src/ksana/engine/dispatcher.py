@@ -14,7 +14,7 @@ from ksana.engine.loop import Round
 from ksana.engine.recall import Recalled
 from ksana.engine.workers import Workers
 from ksana.store.base import Store
-from ksana.store.requests import ClaimRequest
+from ksana.store.requests import ClaimRequest, Room
 
 LOOK_OFTEN = timedelta(milliseconds=50)
 LOOK_ON = timedelta(milliseconds=200)
@@ -22,7 +22,7 @@ LOOK_ON = timedelta(milliseconds=200)
 LATELY = timedelta(seconds=10)
 SLOW = timedelta(milliseconds=500)
 IN_VAIN = timedelta(milliseconds=20)
-GATHERING = timedelta(milliseconds=5)
+GATHERING = timedelta(milliseconds=10)
 """How long, with more work waiting than there is room for, a free place may wait for others to be free too."""
 SPACING = timedelta(milliseconds=20)
 """The shortest time between two looks for work that nobody has told us of."""
@@ -58,6 +58,8 @@ class Dispatcher:
         self._owner = owner
         self._options = options
         self._told = True
+        self._room = Room(0, {})
+        """What there was for the last claim."""
         self._free_since: datetime | None = None
         self._served = ""
         """The share that was served last, when they are served in turn."""
@@ -98,8 +100,7 @@ class Dispatcher:
         if not self._told and (nothing := await self._nothing_yet(now)) is not None:
             return nothing
         self._told, self._looked_at, self._next_at = False, now, None
-        room = self._workers.free
-        claimed = await self._claim(self._request(owner, room, now), now)
+        claimed = await self._claim(self._request(owner, now), now)
         if self._owner() != owner:
             # The lease it was claimed by is over: others have it, or will. If it is not after all, the watch hands it back.
             self._told = True
@@ -108,7 +109,7 @@ class Dispatcher:
             self._workers.start(each)
             self._worked_at = now
             self._served = each.share
-        full = len(claimed) == room
+        full = len(claimed) == self._room.places
         self._in_turn = full or self._some_lane_is_full()
         self._free_since = None
         if claimed and self._in_turn:
@@ -154,19 +155,26 @@ class Dispatcher:
         finally:
             self.claim_under_way = None
 
-    def _request(self, owner: str, room: int, now: datetime) -> ClaimRequest:
-        per_lane, queues = self._options.per_lane, self._options.queues
+    def _room_now(self) -> Room:
+        """Asked again by the store when the claim's turn has come."""
+        lanes = {} if self._options.per_lane is None else self._workers.lanes
+        self._room = Room(self._workers.free, lanes)
+        return self._room
+
+    def _request(self, owner: str, now: datetime) -> ClaimRequest:
+        room, queues = self._room_now(), self._options.queues
         first = self._claims % len(
             queues
         )  # each in its turn, so that a backlog of one does not keep the others waiting
         return ClaimRequest(
             owner,
-            room,
+            room.places,
             queues[first:] + queues[:first],
             in_turn_after=self._served if self._in_turn else None,
-            per_lane=per_lane,
-            lanes={} if per_lane is None else self._workers.lanes,
+            per_lane=self._options.per_lane,
+            lanes=room.lanes,
             search=self._must_search(now),
+            latest=self._room_now,
         )
 
     def _must_search(self, now: datetime) -> bool:

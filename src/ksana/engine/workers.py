@@ -5,8 +5,7 @@ Three ways to stop one early, told apart by what is written: `cancel` (a person 
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 
 from ksana.domain.clock import Clock
@@ -21,6 +20,7 @@ from ksana.store.requests import Ending
 from ksana.telemetry import log
 
 STOPPED = "its instance stopped while it ran"
+NOWHERE = (0.0, None)
 
 
 class Workers:
@@ -31,8 +31,9 @@ class Workers:
         self.size = size
         self._tasks: dict[Claim, asyncio.Task[None]] = {}
         self._claimed: dict[Claim, Claimed] = {}
-        self._executing: dict[Claim, float] = {}
-        """Since when, by the monotonic clock."""
+        self._executing: dict[Claim, tuple[float, str | None]] = {}
+        """Since when, by the monotonic clock, and what it leans on."""
+        self._leaning: dict[str, int] = {}
         measures.running(lambda: len(self._executing))
         self._handing_back = False
         self.on_end: Callable[[Claimed, Result], None] = _ignored
@@ -46,18 +47,14 @@ class Workers:
         return self.size - len(self._executing)
 
     @property
-    def lanes(self) -> Counter[str]:
-        """How many executions lean on each lane now."""
-        return self._lanes(self._executing)
+    def lanes(self) -> dict[str, int]:
+        """How many executions lean on each lane now. To be asked, as `free`, in any thread."""
+        return self._leaning.copy()
 
-    def slow_lanes(self, longer_than: timedelta) -> Counter[str]:
-        """Those that have something run for longer than this, and how much of it."""
+    def slow_lanes(self, longer_than: timedelta) -> set[str]:
+        """Those that have something run for longer than this."""
         since = self._clock.monotonic() - longer_than.total_seconds()
-        return self._lanes(claim for claim, began in self._executing.items() if began <= since)
-
-    def _lanes(self, claims: Iterable[Claim]) -> Counter[str]:
-        lanes = (lane_of(self._claimed[claim].job.spec) for claim in claims if claim in self._claimed)
-        return Counter(lane for lane in lanes if lane is not None)
+        return {lane for began, lane in self._executing.values() if began <= since and lane is not None}
 
     @property
     def draining(self) -> bool:
@@ -71,7 +68,10 @@ class Workers:
     def start(self, claimed: Claimed) -> None:
         claim = claim_of(claimed)
         self._claimed[claim] = claimed
-        self._executing[claim] = self._clock.monotonic()
+        lane = lane_of(claimed.job.spec)
+        self._executing[claim] = self._clock.monotonic(), lane
+        if lane is not None:
+            self._leaning[lane] = self._leaning.get(lane, 0) + 1
         self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
 
     def cancel(self, execution_id: int) -> None:
@@ -114,13 +114,21 @@ class Workers:
             await self._give_up(claimed, error)
         finally:
             self._claimed.pop(claim, None)
-            self._executing.pop(claim, None)
+            self._leave(claim)
             self._tasks.pop(claim, None)
             self.on_end(claimed, result)
 
     def _executed(self, claim: Claim, claimed: Claimed) -> None:
-        self._executing.pop(claim, None)
+        self._leave(claim)
         self.on_free(claimed)
+
+    def _leave(self, claim: Claim) -> None:
+        """It takes no place any more, if it still did."""
+        _, lane = self._executing.pop(claim, NOWHERE)
+        if lane is not None:
+            self._leaning[lane] -= 1
+            if not self._leaning[lane]:
+                del self._leaning[lane]
 
     async def _hand_back(self, claimed: Claimed) -> None:
         """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""

@@ -1,6 +1,6 @@
 """What the store's verbs take and give back, where it is more than a value or two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -202,6 +202,15 @@ class Enqueued:
 
 
 @immutable
+class Room:
+    """What an instance can take."""
+
+    places: int
+    lanes: Mapping[str, int]
+    """How many lean on each lane already."""
+
+
+@immutable
 class ClaimRequest:
     instance_id: str
     capacity: int
@@ -215,6 +224,12 @@ class ClaimRequest:
     """How many run there now."""
     search: bool = True
     """Whether to look far for something that fits when what comes first does not."""
+    latest: Callable[[], Room] | None = None
+    """Who knows better than `capacity` and `lanes`, asked by whatever thread carries it out: work ends while a claim waits for
+    its turn, and what it can take then it need not ask for again."""
+
+    def room(self) -> Room:
+        return Room(self.capacity, self.lanes) if self.latest is None else self.latest()
 
 
 @immutable

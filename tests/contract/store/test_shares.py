@@ -15,7 +15,7 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed
 from ksana.domain.job import Job
 from ksana.domain.states import ExecutionStatus
-from ksana.store.requests import ClaimRequest
+from ksana.store.requests import ClaimRequest, Room
 from ksana.store.sql import migrate, open_store, schema
 from ksana.store.sql.statements import claiming
 from ksana.store.sql.statements.lane_lookup import LaneLookup
@@ -219,6 +219,16 @@ async def test_many_jobs_of_a_host_that_is_full_hide_nobody_either(world: World)
     request = ClaimRequest("one", 4, per_lane=1, lanes={"slow.example": 1}, in_turn_after="")
     claimed = await world.store.claim(request, world.clock.now())
     assert [each.execution.id for each in claimed] == [other.id]
+
+
+async def test_a_claim_takes_what_there_is_room_for_when_its_turn_has_come(world: World) -> None:
+    slow = await some_jobs(world, 10, config=at("slow.example"))
+    full = {"slow.example": 3}
+    asked_for = ClaimRequest("one", 1, per_lane=3, lanes=full, latest=lambda: Room(5, {"slow.example": 1}))
+    claimed = by_job(list(await world.store.claim(asked_for, world.clock.now())))
+    assert len(set(claimed) & {job.id for job in slow}) == 2, "two of the host's have ended since it was asked for"
+    asked_for = ClaimRequest("one", 1, latest=lambda: Room(4, {}))
+    assert len(await world.store.claim(asked_for, world.clock.now())) == 4
 
 
 async def test_what_calls_no_host_and_what_names_it_only_when_sent_know_no_lane(world: World) -> None:

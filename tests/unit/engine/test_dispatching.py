@@ -35,8 +35,8 @@ class Places:
     def lanes(self) -> Counter[str]:
         return Counter(lane for each in self.running if (lane := lane_of(each.job.spec)) is not None)
 
-    def slow_lanes(self, _: timedelta) -> Counter[str]:
-        return self.lanes
+    def slow_lanes(self, _: timedelta) -> set[str]:
+        return set(self.lanes)
 
     def start(self, claimed: Claimed) -> None:
         self.running.append(claimed)
@@ -78,6 +78,35 @@ async def test_a_backlog_delays_another_job_by_no_more_than_the_places_that_it_h
 async def test_nor_does_a_backlog_in_one_queue_delay_another_queue(world: World, queues: tuple[str, ...]) -> None:
     latecomer = {"config": {"url": "http://two.example/y"}, "worker_queue": "other"}
     assert await place_of_the_latecomer(world, latecomer, queues=queues) <= Places.size + 2
+
+
+async def test_places_that_become_free_while_a_claim_waits_for_its_turn_are_filled_by_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd = await world.job(config={"url": "http://one.example/x"})
+    await asyncio.gather(*(world.enqueue(crowd) for _ in range(40)))
+    places = Places()
+    dispatcher = Dispatcher(world.store, places, lambda: "one", DispatcherOptions(per_lane=16))  # type: ignore[arg-type]
+    await dispatcher.run_once(world.clock.now())
+    asked, turn, real = asyncio.Event(), asyncio.Event(), world.store.claim
+
+    async def behind_others(request: ClaimRequest, now: Any) -> Any:
+        asked.set()
+        await turn.wait()
+        return await real(request, now)
+
+    monkeypatch.setattr(world.store, "claim", behind_others)
+    ended = [places.running.pop()]
+    world.clock.advance(MOMENT)
+    dispatcher.expect_room()
+    await dispatcher.run_once(world.clock.now())  # gathers: one place is not worth a claim yet
+    world.clock.advance(MOMENT)
+    claiming = asyncio.create_task(dispatcher.run_once(world.clock.now()))
+    await asked.wait()
+    ended += [places.running.pop() for _ in range(12)]
+    turn.set()
+    assert (await claiming).done == 13
+    assert places.free == 0
 
 
 async def test_what_does_not_fit_is_asked_for_less_and_less_often(

@@ -154,13 +154,15 @@ class Taking:
         self.now = to_micros(wish.now)
         self.claimed: list[Claimed] = []
         self._wish = wish
-        self._lanes = dict(wish.request.lanes)
+        room = wish.request.room()
+        self._places = room.places
+        self._lanes = dict(room.lanes)
         self._job_rows: dict[int, Row[Any]] = {}
         self._jobs: dict[int, Job] = {}
 
     @property
     def left(self) -> int:
-        return self._wish.request.capacity - len(self.claimed)
+        return self._places - len(self.claimed)
 
     def looks(self, all_of_them: tuple[int, ...]) -> tuple[int, ...]:
         """How far to look: no further than to what comes first while a lane is full, unless asked to search."""
