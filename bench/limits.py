@@ -24,7 +24,6 @@ import aiohttp
 import orjson
 import uvloop
 
-WARM_UP = 200
 BODY = b'{"a":1}'
 PATIENCE = 600
 
@@ -131,7 +130,7 @@ async def loop(runs: int, in_flight: int, target: str, folder: Path) -> Pace:
     ledger.start()
     connector = aiohttp.TCPConnector(limit=in_flight)
     async with aiohttp.ClientSession(connector=connector) as session:
-        await _each(range(WARM_UP), in_flight, lambda _: _call(session, target))
+        await _each(range(in_flight), in_flight, lambda _: _call(session, target))
         began, worked = time.perf_counter(), time.process_time()
         await _run_all(runs, in_flight, ledger, lambda: _call(session, target))
         wall, cpu = time.perf_counter() - began, time.process_time() - worked

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpx2
 from tests.servers.base import MissingError
 
 from bench import limits
@@ -35,8 +34,9 @@ from bench.spread import Spread
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec
 
-WARM_UP = 100
-"""Runs before those that count, triggered one after the other: connections are made, code is loaded."""
+WARM_UP_AT = timedelta(seconds=3)
+"""How long before the instant that counts as many runs as there are places are planned, as the limit makes as many calls before
+it is measured: connections are made, code is loaded."""
 JOBS = 100
 LEADS = (12, 30, 90)
 """Seconds from the beginning to the planned instant, for filling, starting and warming up; the next if they were too few."""
@@ -136,29 +136,23 @@ def _measured(case: Case, at: int, place: Databases, called: Called) -> Pace | N
     with ExitStack() as ending:
         folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="ksana-bench-")))
         url, instant = place.fresh(folder), datetime.fromtimestamp(at, UTC)
-        once = ScheduleSpec(kind=ScheduleKind.ONCE, run_at=instant, misfire_grace=timedelta(hours=1))
-        fill_schedules(url, f"{called.url}/run", [Planned(once, instant)] * case.runs, ConcurrencyPolicy.PARALLEL, JOBS)
+        warm_up = [_once(instant - WARM_UP_AT)] * case.in_flight * case.instances
+        planned = warm_up + [_once(instant)] * case.runs
+        fill_schedules(url, f"{called.url}/run", planned, ConcurrencyPolicy.PARALLEL, JOBS)
+        called.times()
         served = [ending.enter_context(_serving(folder, url, case)) for _ in range(case.instances)]
-        _warm_up(served, called)
+        called.wait_for(len(warm_up), PATIENCE)
+        called.times()
         return _watch(case, at, url, served, place, called) if time.time() < at - 1 else None
+
+
+def _once(instant: datetime) -> Planned:
+    return Planned(ScheduleSpec(kind=ScheduleKind.ONCE, run_at=instant, misfire_grace=timedelta(hours=1)), instant)
 
 
 def _serving(folder: Path, url: str, case: Case) -> AbstractContextManager[Served]:
     wide = {"WORKERS": str(case.in_flight), "KSANA_EXECUTOR_PER_HOST": str(case.in_flight)}
     return serving(folder, "--database-url", url, settings=wide)
-
-
-def _warm_up(served: list[Served], called: Called) -> None:
-    called.times()
-    task = {"name": "warm-up", "cron_expr": "0 0 1 1 *", "http_method": "POST", "target_url": f"{called.url}/run"}
-    with httpx2.Client(timeout=PATIENCE) as api:
-        made = api.post(f"{served[0].base}/api/v1/tasks", json={**task, "concurrency_policy": "PARALLEL"})
-        number = made.raise_for_status().json()["id"]
-        for each in range(WARM_UP):
-            base = served[each % len(served)].base
-            api.post(f"{base}/api/v1/tasks/{number}/trigger").raise_for_status()
-    called.wait_for(WARM_UP, PATIENCE)
-    called.times()
 
 
 def _watch(case: Case, at: int, url: str, served: list[Served], place: Databases, called: Called) -> Pace:

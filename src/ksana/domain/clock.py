@@ -1,6 +1,7 @@
 """Time is an argument. Whoever needs the time of day takes a Clock, so that a test can run a day in seconds."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,6 +21,7 @@ def to_micros(instant: datetime) -> int:
     return (instant - EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=4_096)
 def from_micros(micros: int) -> datetime:
-    """The instant that many microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=micros)
+    """The instant that many microseconds after 1970. What is written together is often of one instant."""
+    return EPOCH + timedelta(0, 0, micros)

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
 from typing import Any
 
@@ -100,7 +101,7 @@ class Prepared:
         known, make = self._shape
         if names != known:
             made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
-            make = made._make
+            make = partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
             self._shape = names, make
         return list(map(make, rows))
 
@@ -198,6 +199,7 @@ def to_json(value: Any) -> str | None:
         return None
     try:
         # What `storable` keeps out, JSON writes as an escape (NUL) or not at all (lone surrogates).
-        return fitting_row(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)).decode()
+        document = orjson.dumps(value, None, orjson.OPT_NON_STR_KEYS)
     except TypeError as error:
         raise InvalidInput("json", f"cannot be kept: {error}") from error
+    return (document if len(document) <= MAX_ROW_BYTES else fitting_row(document)).decode()

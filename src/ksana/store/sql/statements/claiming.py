@@ -210,12 +210,13 @@ class Taking:
         """Those to be taken, those to be queued because their job is full, and whether a full lane made it pass over one."""
         mine: list[Row[Any]] = []
         parked: list[int] = []
-        passed = False
+        passed, left = False, self.left
+        lanes = {job_id: lane_of(job.spec) for job_id, job in jobs.items()}
         for row in ready:
-            if len(mine) == self.left:
+            if len(mine) == left:
                 break
-            lane = _lane(row, jobs, flows)
-            if self._is_full(lane):
+            lane = lanes.get(row.job_id) if row.workflow_run_id is None else _lane_of_node(row, flows)
+            if lane is not None and self._is_full(lane):
                 passed = True
             elif _fits(row, room):
                 mine.append(row)
@@ -230,9 +231,7 @@ class Taking:
         return most is not None and lane is not None and self._lanes.get(lane, 0) >= most
 
 
-def _lane(row: Row[Any], jobs: dict[int, Job], flows: Flows) -> str | None:
-    if row.workflow_run_id is None:
-        return lane_of(jobs[row.job_id].spec) if row.job_id in jobs else None
+def _lane_of_node(row: Row[Any], flows: Flows) -> str | None:
     made = flows.made(row)
     return None if made is None else lane_of(made.spec)
 
@@ -248,6 +247,8 @@ def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, wish: 
 def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: Flows, wish: Wish) -> list[Row[Any]]:
     """A node of which nobody can read what it is has failed; it must not keep the others from running."""
     broken = {row.id for row in ready if row.workflow_run_id is not None and flows.made(row) is None}
+    if not broken:
+        return ready
     error = "what its run started with cannot be read"
     apply_moves(tx, [Moved(row, GIVE_UP.target, to_micros(wish.now), error=error) for row in ready if row.id in broken])
     return [row for row in ready if row.id not in broken]
@@ -260,6 +261,8 @@ def _without_deleted(
     the others from running. A node runs with what its run started with, whatever has become of the job."""
     reasons = {job_id: "job_deleted" for job_id, row in rows.items() if row.deleted_at is not None}
     reasons = dict.fromkeys(rows.keys() - jobs.keys(), "job_unreadable") | reasons
+    if not reasons:
+        return ready
     gone = [row for row in ready if row.job_id in reasons and row.workflow_run_id is None]
     apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason=reasons[row.job_id]) for row in gone])
     dropped = {row.id for row in gone}

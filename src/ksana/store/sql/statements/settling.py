@@ -78,6 +78,19 @@ _SETTLE = update_by_id(
     output="COALESCE(r.output, t.output)",
     **{name: f"r.{name}" for name, _ in _SETTLED if name not in {"id", "output"}},
 )
+_ENDED = columns(id="int", status="text", output="text", error="text", reason="text", at="int")
+# What ran has neither a time to be ready at nor a deadline: to leave those alone leaves their indexes alone.
+_END = update_by_id(
+    "executions",
+    _ENDED,
+    owner="NULL",
+    status="r.status",
+    output="COALESCE(r.output, t.output)",
+    error="r.error",
+    reason="r.reason",
+    ended_at="r.at",
+    updated_at="r.at",
+)
 _ACTIVE_NODES = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.id"
     f" WHERE {{status}} IN ({status_list(ACTIVE)}) ORDER BY t.id {{for_update}}",
@@ -197,8 +210,10 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     """What has to move next."""
     missing = {move.row.workflow_run_id for move in moved} - held.keys() - {None}
     concerned = held | runs.lock(tx, missing)
-    moved = sorted((_unless_stopping(move, concerned) for move in moved), key=lambda move: move.row.id)
-    tx.run(_SETTLE, [_settled_row(move) for move in moved])
+    if concerned:
+        moved = [_unless_stopping(move, concerned) for move in moved]
+    moved = sorted(moved, key=_by_id)
+    _write(tx, moved)
     at = max(move.at for move in moved)
     record_events(tx, at, [_happening(move) for move in moved])
     free = Counter(move.row.job_id for move in moved if move.target not in HOLDS_SLOT and move.row.job_id is not None)
@@ -215,6 +230,23 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     admission.let_in(tx, {run.row.workflow_id for run in follow.ended}, at)
     parents = [Moved(end.row, end.target, at, output=end.output, error=end.error) for end in follow.parents]
     return [*soft_stops(tx, follow.halted, at), *parents, *delegators(tx, follow.ended, at)]
+
+
+def _by_id(move: Moved) -> int:
+    return int(move.row.id)
+
+
+def _write(tx: Tx, moved: list[Moved]) -> None:
+    ended = [_ended_row(move) for move in moved if _only_ends(move)]
+    if ended:
+        tx.run(_END, ended)
+    if len(ended) < len(moved):
+        tx.run(_SETTLE, [_settled_row(move) for move in moved if not _only_ends(move)])
+
+
+def _only_ends(move: Moved) -> bool:
+    """It ran, and that is over: nearly every move."""
+    return move.attempt is None and move.target in TERMINAL and bool(move.row.status == ExecutionStatus.RUNNING)
 
 
 def _unless_stopping(move: Moved, concerned: dict[int, RunNow]) -> Moved:
@@ -345,7 +377,7 @@ def attempt_row(
         row.id,
         row.epoch,
         row.attempt,
-        status.value,
+        status._value_,
         row.owner,
         row.attempt_started_at,
         ended_at,
@@ -397,6 +429,17 @@ def _moved(row: Row[Any], settlement: Settlement) -> Moved:
     )
 
 
+def _ended_row(move: Moved) -> tuple[Any, ...]:
+    return (
+        move.row.id,
+        move.target._value_,
+        to_json(move.output),
+        brief(move.error),
+        fitting(move.reason, 255) if move.reason else None,
+        move.at,
+    )
+
+
 def _settled_row(move: Moved) -> tuple[Any, ...]:
     return (
         move.row.id,
@@ -417,7 +460,7 @@ def _happening(move: Moved) -> Happening:
     kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
     if move.reason == DEFERRED:
         kind = EventType.EXECUTION_DEFERRED
-    data = {"status": move.target.value, "attempt": move.row.attempt, "job_id": move.row.job_id}
+    data = {"status": move.target._value_, "attempt": move.row.attempt, "job_id": move.row.job_id}
     if move.row.workflow_run_id is None:
         return (kind, f"execution/{move.row.id}", data)
     more = {"reason": move.reason} if move.reason else {}
