@@ -89,8 +89,6 @@ class Measures:
 
     def fired(self, schedule: Schedule, decision: FireDecision, fired: Fired) -> None:
         """What `fire` wrote: of what it skipped, the ranges are misfires, the rest was refused by the job."""
-        if not fired.skipped:
-            return
         misfired = sum(part.count for part in decision.skipped)
         for part in decision.skipped:
             self._skips.labels(part.reason).inc(part.count)

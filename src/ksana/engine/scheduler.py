@@ -6,7 +6,7 @@ written is parked with its error, and the others go on. Where several instances 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -167,6 +167,7 @@ class Scheduler:
     async def _load(self, now: datetime) -> None:
         """The window becomes what the store has, and what has happened since it was asked."""
         until, limit = now + self._options.ahead, self._options.batch_limit
+        seen_until = self._window.horizon
         found = await self._store.due_schedules(until, limit)
         for bad in found.unreadable:
             await self._park(bad.schedule_id, bad.version, bad.error)
@@ -177,8 +178,9 @@ class Scheduler:
         self._window.load(schedules, latest or until)
         for schedule in self._meanwhile or ():
             self._window.put(schedule)
-        if latest is not None and self._look_at is not None:
-            # The next look is to be over before all that this one has found is fired.
+        if latest is not None and self._look_at is not None and latest != seen_until:
+            # The next look is to be over before all that this one has found is fired. (One that sees no further than the last
+            # did would be the first of ever more, the nearer that instant is.)
             self._look_at = min(self._look_at, max(now + GATHERING, now + (latest - now) / 2))
 
     def _left_alone(self, schedule: Schedule) -> Schedule:
@@ -193,25 +195,34 @@ class Scheduler:
         self._held_off[schedule_id] = self._clock.now() + pause, times + 1
 
     async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:
-        firings: dict[int, tuple[Schedule, Firing]] = {}
+        firings: dict[int, Firing] = {}
         decisions: dict[tuple[int, datetime], FireDecision] = {}
         for schedule in due:
-            firing = await self._decided(schedule, now, decisions)
+            try:
+                firing = _decided(schedule, now, decisions)
+            except Exception as error:  # noqa: BLE001 - one bad schedule must not hold up the others
+                await self._park(schedule.id, schedule.version, str(error) or type(error).__name__)
+                continue
             if firing is not None:
-                firings[schedule.id] = schedule, firing
+                firings[schedule.id] = firing
+        fired_ones = {schedule.id: schedule for schedule in due if schedule.id in firings}
         try:
-            starts = await self._starts_of([schedule for schedule, _ in firings.values()], now)
-            answers = await self._store.fire([firing for _, firing in firings.values()], now, starts)
+            starts = await self._starts_of(fired_ones.values(), now)
+            answers = await self._store.fire(list(firings.values()), now, starts)
         except KsanaError:
             self.look_again()  # they have left the window, but not the store
             raise
         for fired in answers:
-            await self._settle(*firings[fired.schedule_id], fired)
+            schedule = fired_ones[fired.schedule_id]
+            if fired.error is not None:
+                await self._park(schedule.id, schedule.version, fired.error)
+            else:
+                self._settle(schedule, firings[schedule.id].decision, fired)
         if any(fired.execution_ids for fired in answers):
             self._signals.work()
         return sum(len(fired.execution_ids) for fired in answers)
 
-    async def _starts_of(self, schedules: Sequence[Schedule], now: datetime) -> dict[int, NewRun | str]:
+    async def _starts_of(self, schedules: Iterable[Schedule], now: datetime) -> dict[int, NewRun | str]:
         """What runs of those that are of workflows start with, by schedule."""
         return {
             each.id: await self._starts.planned(each.workflow_id, each.input, now)
@@ -219,37 +230,18 @@ class Scheduler:
             if each.workflow_id is not None
         }
 
-    async def _decided(
-        self, schedule: Schedule, now: datetime, decisions: dict[tuple[int, datetime], FireDecision]
-    ) -> Firing | None:
-        """`decisions`: those that have been made at this `now`. Thousands may be planned alike for one instant (each hour, on
-        the hour), and specs that are written alike are one object."""
-        spec, cursor = schedule.spec, schedule.next_planned_for
-        if cursor is None:
-            return None
-        known = decisions.get((id(spec), cursor)) if not spec.jitter else None
-        if known is not None:
-            return Firing(schedule.id, schedule.version, cursor, known)
-        try:
-            decision = decisions[id(spec), cursor] = decide_fire(spec, schedule.id, cursor, now)
-        except Exception as error:  # noqa: BLE001 - one bad schedule must not hold up the others
-            await self._park(schedule.id, schedule.version, str(error) or type(error).__name__)
-            return None
-        return Firing(schedule.id, schedule.version, cursor, decision)
-
-    async def _settle(self, schedule: Schedule, firing: Firing, fired: Fired) -> None:
-        if fired.error is not None:
-            await self._park(schedule.id, schedule.version, fired.error)
-        elif fired.lost:
+    def _settle(self, schedule: Schedule, decision: FireDecision, fired: Fired) -> None:
+        if fired.lost:
             self._hold_off(schedule.id)
             self.look_again()
+            return
+        self._held_off.pop(schedule.id, None)
+        if self._meanwhile is not None or self._window.reaches(decision.next_fire_at):
+            self._put(_moved(schedule, decision))
         else:
-            self._held_off.pop(schedule.id, None)
-            if self._meanwhile is not None or self._window.reaches(firing.decision.next_fire_at):
-                self._put(_moved(schedule, firing.decision))
-            else:
-                self._window.drop(schedule.id)  # a look that was answered while it was being fired had it still
-            self._measures.fired(schedule, firing.decision, fired)
+            self._window.drop(schedule.id)  # a look that was answered while it was being fired had it still
+        if fired.skipped:
+            self._measures.fired(schedule, decision, fired)
 
     async def _park(self, schedule_id: int, version: int, error: str) -> None:
         if await self._store.park_schedule(schedule_id, version, error):
@@ -262,6 +254,18 @@ class Scheduler:
         soonest = self._window.next_at()
         next_at = self._look_at if soonest is None else min(soonest + self._headstart(), self._look_at)
         return next_at if fired_at is None else max(next_at, fired_at + GATHERING)
+
+
+def _decided(schedule: Schedule, now: datetime, decisions: dict[tuple[int, datetime], FireDecision]) -> Firing | None:
+    """`decisions`: those that have been made at this `now`. Thousands may be planned alike for one instant (each hour, on the
+    hour), and specs that are written alike are one object."""
+    spec, cursor = schedule.spec, schedule.next_planned_for
+    if cursor is None:
+        return None
+    decision = decisions.get((id(spec), cursor)) if not spec.jitter else None
+    if decision is None:
+        decision = decisions[id(spec), cursor] = decide_fire(spec, schedule.id, cursor, now)
+    return Firing(schedule.id, schedule.version, cursor, decision)
 
 
 def _moved(schedule: Schedule, decision: FireDecision) -> Schedule:
