@@ -285,6 +285,26 @@ async def test_a_window_smaller_than_what_is_due_fires_it_all_the_same(sim: Simu
     assert [len(await sim.executions(view.job)) for view in views] == [1] * 10
 
 
+async def test_a_window_full_of_one_instant_is_not_looked_at_ever_more_often(
+    sim: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim.engine.scheduler._options = type(sim.engine.scheduler._options)(batch_limit=3)
+    for _ in range(10):
+        await sim.job(sim.every(MINUTE))
+    looks: list[datetime] = []
+    real = sim.store.due_schedules
+
+    async def counted(until: datetime, limit: int) -> DueSchedules:
+        looks.append(sim.clock.now())
+        return await real(until, limit)
+
+    await sim.advance(MINUTE - timedelta(seconds=2))
+    monkeypatch.setattr(sim.store, "due_schedules", counted)
+    for _ in range(199):
+        await sim.advance(timedelta(milliseconds=10))
+    assert len(looks) <= 3, "each second"
+
+
 async def test_a_job_that_skips_records_the_skip_with_its_reason(sim: Simulation) -> None:
     sim.target.held = asyncio.Event()
     view = await sim.job(sim.every(MINUTE), concurrency=ConcurrencyPolicy.SKIP, max_concurrency=1)
