@@ -1,6 +1,7 @@
 """Jobs in a browser: made in a form and seen firing, run with another body, paused and resumed, changed without losing anything."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -171,6 +172,20 @@ def test_a_refused_save_leads_to_what_is_wrong_and_says_it_once(api: httpx2.Clie
     expect(page.get_by_role("alert").filter(has_text="NOT_NOW")).to_be_in_viewport()
     assert api.get(JOBS, params={"keyword": "Refused"}).json()["items"] == []
     opened.complaints[:] = [each for each in opened.complaints if "status of 4" not in each]
+
+
+def test_what_was_wrong_is_not_said_of_what_is_written_since(console: Open) -> None:
+    opened = filled(console, "Put right")
+    page = opened.page
+    interval = page.get_by_role("textbox", name="Interval")
+    interval.fill("10ms")
+    expect(interval).to_have_attribute("aria-invalid", "true")
+    page.clock.install()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))  # what is written now is not asked about yet
+    interval.fill("5m")
+    expect(interval).not_to_have_attribute("aria-invalid", "true")
+    page.clock.resume()
+    opened.complaints[:] = [each for each in opened.complaints if "status of 400" not in each]
 
 
 def test_when_it_runs_is_seen_before_it_is_made(console: Open) -> None:

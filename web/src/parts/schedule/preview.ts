@@ -48,8 +48,11 @@ function bodyFor(draft: ScheduleDraft, saved: Schedule | null): Schemas['Preview
 
 /** Who shows its instants lets them roll on. */
 export function usePreview(draft: ScheduleDraft, saved: Schedule | null) {
-  const [asked] = useDebouncedValue(isWhole(draft) ? JSON.stringify(bodyFor(draft, saved)) : '', 300)
+  const written = isWhole(draft) ? JSON.stringify(bodyFor(draft, saved)) : ''
+  const [asked] = useDebouncedValue(written, 300)
   const call = asked === '' ? null : request('POST', '/api/v1/schedules:preview', { body: JSON.parse(asked) as Schemas['PreviewBody'] })
   const answer = useAnswer('schedules', call)
-  return { ...answer, data: call === null || answer.error ? undefined : answer.data, error: call === null ? null : answer.error }
+  // What was wrong with something that is no longer written is nobody's problem.
+  const error = call === null || asked !== written ? null : answer.error
+  return { ...answer, data: call === null || answer.error ? undefined : answer.data, error }
 }
