@@ -1,11 +1,14 @@
 """The limit: the same calls and the same rows with no scheduler at all, in a process of its own.
 
-python -m bench.limits RUNS IN_FLIGHT TARGET FOLDER
+python -m bench.limits RUNS IN_FLIGHT TARGET FOLDER PAUSE
 
 What it does for every run is the least that a durable scheduler must: a row says that it is planned, another write that it
 runs, which is on the disk before the call is sent, and a third how it ended, with the answer. A thread writes whatever came
 in during its last transaction as the next one (SQLite, synchronous=FULL), each kind as one statement over one JSON parameter.
 It decides nothing, reads nothing back, and knows no retries, limits or other instances.
+
+With a pause, it gathers for so many seconds before each transaction: as a loop that writes every few milliseconds, whatever
+comes. Without one it is as fast as it can be.
 """
 
 import asyncio
@@ -52,10 +55,10 @@ class Pace:
     """Seconds for 1,000 runs."""
 
 
-def measure_once(runs: int, in_flight: int, target: str) -> Pace:
+def measure_once(runs: int, in_flight: int, target: str, pause: float = 0.0) -> Pace:
     """In a new process, with a new database."""
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        command = [sys.executable, "-m", "bench.limits", str(runs), str(in_flight), target, folder]
+        command = [sys.executable, "-m", "bench.limits", str(runs), str(in_flight), target, folder, str(pause)]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
     return Pace(**json.loads(done.stdout))
 
@@ -63,9 +66,9 @@ def measure_once(runs: int, in_flight: int, target: str) -> Pace:
 class Ledger(threading.Thread):
     """Writes rows in groups, each group as one transaction; whoever waits for a row is told after its commit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, pause: float) -> None:
         super().__init__(daemon=True)
-        self._path = path
+        self._path, self._pause = path, pause
         self._loop = asyncio.get_running_loop()
         self._asked = threading.Event()
         self._ended = False
@@ -103,6 +106,7 @@ class Ledger(threading.Thread):
             self._asked.wait()
             if self._ended:
                 break
+            time.sleep(self._pause)
             self._asked.clear()
             self._write(database)
         database.close()
@@ -124,9 +128,9 @@ def _tell(waiting: "list[asyncio.Future[None]]") -> None:
         each.set_result(None)
 
 
-async def loop(runs: int, in_flight: int, target: str, folder: Path) -> Pace:
+async def loop(runs: int, in_flight: int, target: str, folder: Path, pause: float) -> Pace:
     """The rate and the cost of that many runs, all planned before the first is called."""
-    ledger = Ledger(folder / "limit.db")
+    ledger = Ledger(folder / "limit.db", pause)
     ledger.start()
     connector = aiohttp.TCPConnector(limit=in_flight)
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -177,6 +181,6 @@ def _check(path: Path, runs: int) -> None:
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    wanted = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), float(sys.argv[5])
     pace = uvloop.run(loop(*wanted))
     print(json.dumps({"per_second": pace.per_second, "cpu": pace.cpu}))

@@ -8,8 +8,9 @@ occurrences and executions written, claimed, called, settled. The rate is the nu
 instant to the last `ended_at`; the CPU is that of all `ksana serve` processes meanwhile (and, apart, the server's).
 Afterwards the rows and the target's count must say that each ran exactly once.
 
-On SQLite every measurement has one of the limit (`bench.limits`) just before it, and what is told is their ratio. On database
-servers, one and two instances take turns in the same way.
+On SQLite every measurement has two of the limit (`bench.limits`) just before it, and what is told is their ratio: to the loop
+that the budget was made for, which commits every 5 ms, and to one that never pauses. On database servers, one and two
+instances take turns in the same way.
 """
 
 import os
@@ -38,6 +39,8 @@ WARM_UP_AT = timedelta(seconds=3)
 """How long before the instant that counts as many runs as there are places are planned, as the limit makes as many calls before
 it is measured: connections are made, code is loaded."""
 JOBS = 100
+PAUSE = 0.005
+"""Of the loop that the budget was made for, in seconds."""
 LEADS = (12, 30, 90)
 """Seconds from the beginning to the planned instant, for filling, starting and warming up; the next if they were too few."""
 FILLED_A_SECOND = 2_000
@@ -79,16 +82,20 @@ def measure(options: Options) -> list[Line]:
 
 
 def _beside_the_limit(options: Options, in_flight: int, called: Called) -> list[Line]:
-    case, bare, ours = Case(options.runs, in_flight), [], []
+    case, paused, bare, ours = Case(options.runs, in_flight), [], [], []
     for _ in range(options.times):
+        paused.append(limits.measure_once(case.runs, in_flight, f"{called.url}/run", PAUSE))
         bare.append(limits.measure_once(case.runs, in_flight, f"{called.url}/run"))
         ours.append(measure_once(case, Databases("sqlite"), called))
+    every_5_ms = Spread.of(each.per_second for each in paused)
     limit, limit_cpu = Spread.of(each.per_second for each in bare), Spread.of(each.cpu for each in bare)
     rate, cpu = Spread.of(each.per_second for each in ours), Spread.of(each.cpu for each in ours)
     name = f"{in_flight} in flight"
     return [
+        Line.of(f"runs, {name}: limit that commits every 5 ms", every_5_ms, "runs/s"),
         Line.of(f"runs, {name}: limit", limit, "runs/s"),
         Line.of(f"runs, {name}: SQLite", rate, "runs/s"),
+        Line.of(f"runs, {name}: rate by that of a commit every 5 ms", rate.over(every_5_ms), "x", at_least(0.7)),
         Line.of(f"runs, {name}: rate by the limit's", rate.over(limit), "x", at_least(0.7)),
         Line.of(f"CPU, {name}: limit", limit_cpu, "s/1,000 runs"),
         Line.of(f"CPU, {name}: SQLite", cpu, "s/1,000 runs"),
