@@ -1,6 +1,7 @@
 """Claims: the earliest first, nobody twice, never more of a job than its limit."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from ksana.domain.execution import Claimed
 from ksana.domain.job import ConcurrencyPolicy
 from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import ClaimRequest, JobChange
+from ksana.store.sql import codec
 from ksana.store.sql.store import SqlStore
 from tests.contract.store.world import ANNA, World, http_spec, run_sql
 
@@ -131,6 +133,21 @@ async def test_a_lowered_limit_counts_at_once(world: World) -> None:
     lowered = http_spec(job.spec.name, concurrency=ConcurrencyPolicy.QUEUE, max_concurrency=1)
     await world.store.change_job(JobChange(job.id, lowered, actor=ANNA))
     assert len(await world.claim()) == 1
+
+
+async def test_each_claim_brings_its_job_as_it_is_by_then(world: World, url: str, back_end: str) -> None:
+    job = await world.job()
+    first, second = await world.running(job), await world.running(job)
+    assert first.job == second.job == job
+    changed = await world.store.change_job(
+        JobChange(job.id, replace(job.spec, timeout=timedelta(seconds=7)), actor=ANNA)
+    )
+    assert (await world.running(job)).job == changed
+    if back_end != "json":  # as if that change had been rolled back, and another made in its place
+        other = codec.job_spec_json(replace(job.spec, timeout=timedelta(seconds=9)))
+        run_sql(url, "UPDATE jobs SET spec = :spec, updated_at = updated_at + 1 WHERE id = :id", spec=other, id=job.id)
+        again = (await world.running(job)).job
+        assert (again.version, again.spec.timeout) == (changed.version, timedelta(seconds=9))
 
 
 async def test_a_claim_that_is_cancelled_hands_back_what_it_took(world: World) -> None:

@@ -8,7 +8,17 @@ from sqlalchemy import insert, text
 from ksana.domain.states import ACTIVE, HOLDS_SLOT
 from ksana.store.sql import schema
 from ksana.store.sql.rows import Statement, in_values
-from ksana.store.sql.statements import callbacks, claiming, cluster, enqueuing, firing, recovery, settling, slots
+from ksana.store.sql.statements import (
+    callbacks,
+    claiming,
+    cluster,
+    enqueuing,
+    firing,
+    known_jobs,
+    recovery,
+    settling,
+    slots,
+)
 from ksana.store.sql.store import SqlStore
 from tests.contract.store.world import World
 
@@ -17,7 +27,7 @@ PAIRS = json.dumps([[1, 1], [2, 1]])
 TRIPLES = json.dumps([[1, 1, 1]])
 STATEMENTS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "what is ready": (claiming._READY, {"queue": "default", "now": HISTORY, "look": 10}),
-    "the jobs of what is ready": (claiming._JOBS, {"rows": PAIRS}),
+    "the jobs of what is ready": (known_jobs._MET, {"rows": TRIPLES}),
     "their limits": (claiming._LIMITS, {"rows": PAIRS}),
     "who holds their slots": (slots._HOLDERS, {"rows": json.dumps(slots.job_states([1, 2], HOLDS_SLOT))}),
     "whether they still do": (slots._STILL_HOLDING, {"rows": PAIRS}),

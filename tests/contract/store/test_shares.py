@@ -18,6 +18,7 @@ from ksana.domain.states import ExecutionStatus
 from ksana.store.requests import ClaimRequest, Room
 from ksana.store.sql import migrate, open_store, schema
 from ksana.store.sql.statements import claiming
+from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
@@ -286,7 +287,7 @@ def _measured(tx: Tx, wishes: list[claiming.Wish]) -> list[int | KsanaError]:
 
 async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: SqlStore, url: str) -> None:
     earliest, in_turn = ClaimRequest("one", ROOM), ClaimRequest("one", ROOM, in_turn_after="")
-    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup()) for request in (earliest, in_turn)]
+    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup(), KnownJobs()) for request in (earliest, in_turn)]
     await some_jobs(world, 60)
     few = [await store.writer.submit(_measured, wish) for wish in wishes]
     await crowd(world, url, LARGE)

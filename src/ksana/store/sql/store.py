@@ -70,6 +70,7 @@ from ksana.store.sql.statements import (
     stopping,
     workflows,
 )
+from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
@@ -110,7 +111,7 @@ class SqlStore:
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
         self._closed = False
         self._courier: Courier | None = dialect.courier(url, options)
-        self._lane_lookup = LaneLookup()
+        self._lane_lookup, self._known_jobs = LaneLookup(), KnownJobs()
         name = secrets.token_hex(16)
         self.writer = Writer(
             self._writing, dialect, clock, self._steady, name=name, max_batch=options.max_batch, mirror=mirror
@@ -218,7 +219,7 @@ class SqlStore:
         return await self.writer.submit(enqueuing.enqueue, new)
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
-        wish = claiming.Wish(request, now, self._lane_lookup)
+        wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs)
         claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, wish, last=True))
         try:
             return await asyncio.shield(claiming_)

@@ -8,9 +8,7 @@ is just about to queue. On a database with row locks, in this order and never wa
 3. the rows that hold those jobs' slots, shared: whoever is ending one of them is waited for, or waits.
 """
 
-from contextlib import suppress
 from datetime import datetime
-from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Row
@@ -27,6 +25,7 @@ from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
 from ksana.store.sql.statements import turns
+from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.statements.node_claims import Flows, flows_of, node_claims
 from ksana.store.sql.statements.settling import Moved, apply_moves
@@ -57,7 +56,6 @@ _LOCK_HEADS = Statement(
     " ORDER BY t.id {skip_locked}",
     _IDS,
 )
-_JOBS = Statement("SELECT t.* FROM {rows} {join} jobs t ON t.id = r.id", _IDS)
 _LIMITS = Statement(
     "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
     _IDS,
@@ -85,6 +83,7 @@ class Wish:
     request: ClaimRequest
     now: datetime
     lookup: LaneLookup
+    known: KnownJobs
 
 
 def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
@@ -120,30 +119,19 @@ def _take_earliest(taking: "Taking", queue: str) -> bool:
 
 
 def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
-    """One of each share, from the one after the last served on, and round again."""
-    visited: set[str] = set()
-    _take_heads(taking, queue, after, visited)
-    if after:
-        _take_heads(taking, queue, "", visited)
-
-
-def _take_heads(taking: "Taking", queue: str, after: str, visited: set[str]) -> None:
-    """Of the shares after this one, until the last or one that was visited: further as long as places are left. (Which comes
-    first is the database's to say: its order of texts may be another than ours.)"""
+    """One of each share, from the one after the last served on, and round again: further as long as places are left."""
+    shares = turns.Turns(taking.tx, queue, after, taking.now)
     for look in taking.looks(SHARE_LOOKS):
         if taking.left <= 0:
             return
         most = max(look, taking.left)
-        found = turns.heads(taking.tx, queue, after, most, taking.now)
-        mine = list(takewhile(lambda each: each.share not in visited, found))
-        visited.update(each.share for each in mine)
-        ids = [each.id for each in taking.fitting(mine) if each.id is not None]
+        heads = shares.following(most)
+        ids = [each.id for each in taking.fitting(heads) if each.id is not None]
         places = {execution_id: place for place, execution_id in enumerate(ids)}
         ready = taking.tx.query(_LOCK_HEADS, id_rows(ids), now=taking.now) if ids else []
         taking.take(sorted(ready, key=lambda row: places[row.id]))
-        if len(mine) < most:
+        if len(heads) < most:
             return
-        after = mine[-1].share
 
 
 class Taking:
@@ -200,9 +188,9 @@ class Taking:
 
     def _meet_jobs(self, job_ids: set[int]) -> None:
         """Reads those that no earlier look of this claim has read."""
-        rows = {row.id: row for row in self.tx.query(_JOBS, id_rows(job_ids - self._job_rows.keys()))}
+        rows, jobs = self._wish.known.meet(self.tx, job_ids - self._job_rows.keys())
         self._job_rows |= rows
-        self._jobs |= _readable(rows)
+        self._jobs |= jobs
 
     def _chosen(
         self, ready: list[Row[Any]], jobs: dict[int, Job], flows: Flows, room: dict[int | None, int | None]
@@ -267,15 +255,6 @@ def _without_deleted(
     apply_moves(tx, [Moved(row, DROP.target, to_micros(wish.now), reason=reasons[row.job_id]) for row in gone])
     dropped = {row.id for row in gone}
     return [row for row in ready if row.id not in dropped]
-
-
-def _readable(rows: dict[int, Row[Any]]) -> dict[int, Job]:
-    """The jobs as they stand; one that nobody can read is left out."""
-    jobs: dict[int, Job] = {}
-    for job_id, row in rows.items():
-        with suppress(KsanaError, ValueError, KeyError, TypeError):
-            jobs[job_id] = codec.job(row)
-    return jobs
 
 
 def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int | None, int | None]:

@@ -1,6 +1,6 @@
 """Shares in turn: the first that is ready of each share, from one share to the next by the index, however much is ready of each."""
 
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from ksana.store.sql.rows import Statement
@@ -33,6 +33,31 @@ class Head(NamedTuple):
     share: str
     id: int | None
     """The first of it that is ready; None if none is yet."""
+
+
+class Turns:
+    """The shares in turn, each once: from the one after `after` to the last, then from the first on. (Which comes first is the
+    database's to say: its order of texts may be another than ours.)"""
+
+    def __init__(self, tx: Tx, queue: str, after: str, now: int) -> None:
+        self._tx, self._queue, self._after, self._now = tx, queue, after, now
+        self._visited: set[str] = set()
+        self._has_turned = not after
+
+    def following(self, most: int) -> list[Head]:
+        """The next ones. Fewer than `most`: there are no more."""
+        found = self._on(most)
+        if len(found) < most and not self._has_turned:
+            self._has_turned, self._after = True, ""
+            found += self._on(most - len(found))
+        return found
+
+    def _on(self, most: int) -> list[Head]:
+        found = heads(self._tx, self._queue, self._after, most, self._now)
+        mine = list(takewhile(lambda each: each.share not in self._visited, found))
+        self._visited.update(each.share for each in mine)
+        self._after = mine[-1].share if mine else self._after
+        return mine
 
 
 def heads(tx: Tx, queue: str, after: str, most: int, now: int) -> list[Head]:
