@@ -50,6 +50,20 @@ def test_the_page_has_a_place_for_the_figures() -> None:
     assert "| what | 1 s |  |  |" in page
 
 
+def test_parts_of_the_page_that_were_not_measured_again_stay() -> None:
+    first = figures([Line("a", "1 s", "", None, part="start"), Line("b", "2 s", "", None, part="idle")], "Then.")
+    both = figures([Line("a", "3 s", "", None, part="start"), Line("c", "4 s", "", None, part="api")], "Now.", first)
+    assert [line for line in both.splitlines() if line[:3] in {"###", "| a", "| b", "| c"}] == [
+        "### `start`",
+        "| a | 3 s |  |  |",
+        "### `idle`",
+        "| b | 2 s |  |  |",
+        "### `api`",
+        "| c | 4 s |  |  |",
+    ]
+    assert "Then." not in both
+
+
 @on_linux
 def test_what_a_process_costs_is_read() -> None:
     assert cpu_seconds([os.getpid()]) > 0
