@@ -84,9 +84,9 @@ def _used(line: Line, value: float) -> float:
 
 
 def _colour(line: Line) -> str:
-    if line.what.endswith("limit"):
-        return LIMIT
     of = line.what.rpartition(": ")[2]
+    if of.startswith("limit"):
+        return LIMIT
     ours = line.part != "peers" or of.startswith("Ksana")
     return KSANA if ours else PEER
 
