@@ -156,7 +156,7 @@ class Dispatcher:
             self.claim_under_way = None
 
     def _room_now(self) -> Room:
-        """Asked again by the store when the claim's turn has come."""
+        """Asked again by the store when the claim's turn has come, in its thread: until it answers, nobody here looks at it."""
         lanes = {} if self._options.per_lane is None else self._workers.lanes
         self._room = Room(self._workers.free, lanes)
         return self._room

@@ -195,6 +195,26 @@ class Scheduler:
         self._held_off[schedule_id] = self._clock.now() + pause, times + 1
 
     async def _fire(self, due: Sequence[Schedule], now: datetime) -> int:
+        firings = await self._firings_of(due, now)
+        schedules = {schedule.id: schedule for schedule in due if schedule.id in firings}
+        try:
+            starts = await self._starts_of(schedules.values(), now)
+            answers = await self._store.fire(list(firings.values()), now, starts)
+        except KsanaError:
+            self.look_again()  # they have left the window, but not the store
+            raise
+        for fired in answers:
+            schedule = schedules[fired.schedule_id]
+            if fired.error is not None:
+                await self._park(schedule.id, schedule.version, fired.error)
+            else:
+                self._settle(schedule, firings[schedule.id].decision, fired)
+        if any(fired.execution_ids for fired in answers):
+            self._signals.work()
+        return sum(len(fired.execution_ids) for fired in answers)
+
+    async def _firings_of(self, due: Sequence[Schedule], now: datetime) -> dict[int, Firing]:
+        """What is decided about each, by schedule; one that cannot be worked out is parked."""
         firings: dict[int, Firing] = {}
         decisions: dict[tuple[int, datetime], FireDecision] = {}
         for schedule in due:
@@ -205,22 +225,7 @@ class Scheduler:
                 continue
             if firing is not None:
                 firings[schedule.id] = firing
-        fired_ones = {schedule.id: schedule for schedule in due if schedule.id in firings}
-        try:
-            starts = await self._starts_of(fired_ones.values(), now)
-            answers = await self._store.fire(list(firings.values()), now, starts)
-        except KsanaError:
-            self.look_again()  # they have left the window, but not the store
-            raise
-        for fired in answers:
-            schedule = fired_ones[fired.schedule_id]
-            if fired.error is not None:
-                await self._park(schedule.id, schedule.version, fired.error)
-            else:
-                self._settle(schedule, firings[schedule.id].decision, fired)
-        if any(fired.execution_ids for fired in answers):
-            self._signals.work()
-        return sum(len(fired.execution_ids) for fired in answers)
+        return firings
 
     async def _starts_of(self, schedules: Iterable[Schedule], now: datetime) -> dict[int, NewRun | str]:
         """What runs of those that are of workflows start with, by schedule."""

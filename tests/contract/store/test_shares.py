@@ -287,7 +287,8 @@ def _measured(tx: Tx, wishes: list[claiming.Wish]) -> list[int | KsanaError]:
 
 async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: SqlStore, url: str) -> None:
     earliest, in_turn = ClaimRequest("one", ROOM), ClaimRequest("one", ROOM, in_turn_after="")
-    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup(), KnownJobs()) for request in (earliest, in_turn)]
+    known = KnownJobs()
+    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup(known), known) for request in (earliest, in_turn)]
     await some_jobs(world, 60)
     few = [await store.writer.submit(_measured, wish) for wish in wishes]
     await crowd(world, url, LARGE)

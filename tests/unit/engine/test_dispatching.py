@@ -80,13 +80,19 @@ async def test_nor_does_a_backlog_in_one_queue_delay_another_queue(world: World,
     assert await place_of_the_latecomer(world, latecomer, queues=queues) <= Places.size + 2
 
 
+async def crowded(world: World, ready: int, per_lane: int) -> tuple[Places, Dispatcher]:
+    """So much ready of one host, and who is to serve it."""
+    crowd = await world.job(config={"url": "http://one.example/x"})
+    await asyncio.gather(*(world.enqueue(crowd) for _ in range(ready)))
+    places = Places()
+    options = DispatcherOptions(per_lane=per_lane)
+    return places, Dispatcher(world.store, places, lambda: "one", options)  # type: ignore[arg-type]
+
+
 async def test_places_that_become_free_while_a_claim_waits_for_its_turn_are_filled_by_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = await world.job(config={"url": "http://one.example/x"})
-    await asyncio.gather(*(world.enqueue(crowd) for _ in range(40)))
-    places = Places()
-    dispatcher = Dispatcher(world.store, places, lambda: "one", DispatcherOptions(per_lane=16))  # type: ignore[arg-type]
+    places, dispatcher = await crowded(world, 40, per_lane=16)
     await dispatcher.run_once(world.clock.now())
     asked, turn, real = asyncio.Event(), asyncio.Event(), world.store.claim
 
@@ -112,10 +118,7 @@ async def test_places_that_become_free_while_a_claim_waits_for_its_turn_are_fill
 async def test_what_does_not_fit_is_asked_for_less_and_less_often(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crowd = await world.job(config={"url": "http://one.example/x"})
-    await asyncio.gather(*(world.enqueue(crowd) for _ in range(20)))
-    places = Places()
-    dispatcher = Dispatcher(world.store, places, lambda: "one", DispatcherOptions(per_lane=4))  # type: ignore[arg-type]
+    places, dispatcher = await crowded(world, 20, per_lane=4)
     dispatcher.look_by_itself()
     claims: list[ClaimRequest] = []
     real = world.store.claim

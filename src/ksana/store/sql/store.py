@@ -111,7 +111,8 @@ class SqlStore:
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="ksana-reader")
         self._closed = False
         self._courier: Courier | None = dialect.courier(url, options)
-        self._lane_lookup, self._known_jobs = LaneLookup(), KnownJobs()
+        self._known_jobs = KnownJobs()
+        self._lane_lookup = LaneLookup(self._known_jobs)
         name = secrets.token_hex(16)
         self.writer = Writer(
             self._writing, dialect, clock, self._steady, name=name, max_batch=options.max_batch, mirror=mirror

@@ -204,7 +204,7 @@ class Taking:
             if len(mine) == left:
                 break
             lane = lanes.get(row.job_id) if row.workflow_run_id is None else _lane_of_node(row, flows)
-            if lane is not None and self._is_full(lane):
+            if self._is_full(lane):
                 passed = True
             elif _fits(row, room):
                 mine.append(row)

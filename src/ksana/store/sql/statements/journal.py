@@ -20,7 +20,7 @@ Happening = tuple[EventType, str, Mapping[str, Any] | None]
 
 def record_events(tx: Tx, at: int, happenings: Sequence[Happening]) -> None:
     if happenings:
-        tx.run(_INSERT_EVENTS, [(kind._value_, at, subject, to_json(data)) for kind, subject, data in happenings])
+        tx.run(_INSERT_EVENTS, [(kind.value, at, subject, to_json(data)) for kind, subject, data in happenings])
 
 
 def record_change(tx: Tx, at: int, actor: Actor, happening: Happening) -> None:

@@ -237,6 +237,7 @@ def _by_id(move: Moved) -> int:
 
 
 def _write(tx: Tx, moved: list[Moved]) -> None:
+    """Where they are from now on."""
     ended = [_ended_row(move) for move in moved if _only_ends(move)]
     if ended:
         tx.run(_END, ended)
@@ -377,7 +378,7 @@ def attempt_row(
         row.id,
         row.epoch,
         row.attempt,
-        status._value_,
+        status.value,
         row.owner,
         row.attempt_started_at,
         ended_at,
@@ -432,7 +433,7 @@ def _moved(row: Row[Any], settlement: Settlement) -> Moved:
 def _ended_row(move: Moved) -> tuple[Any, ...]:
     return (
         move.row.id,
-        move.target._value_,
+        move.target.value,
         to_json(move.output),
         brief(move.error),
         fitting(move.reason, 255) if move.reason else None,
@@ -460,7 +461,7 @@ def _happening(move: Moved) -> Happening:
     kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
     if move.reason == DEFERRED:
         kind = EventType.EXECUTION_DEFERRED
-    data = {"status": move.target._value_, "attempt": move.row.attempt, "job_id": move.row.job_id}
+    data = {"status": move.target.value, "attempt": move.row.attempt, "job_id": move.row.job_id}
     if move.row.workflow_run_id is None:
         return (kind, f"execution/{move.row.id}", data)
     more = {"reason": move.reason} if move.reason else {}
