@@ -4,8 +4,9 @@ make bench ARGS="--only dag"
 
 A node is a function that returns at once, so that what is measured is Ksana: claim, advance, commit (SQLite, synchronous=FULL).
 
-Growth: graphs of 10, 100, 1,000 and 10,000 nodes. The same number of nodes is run at every size, in as many runs as it takes,
-all started before any is waited for.
+Growth: graphs of 10, 100, 1,000 and 10,000 nodes, in layers of ten. The same number of nodes is run at every size, in as many
+runs as it takes, all started before any is waited for; but in no fewer than fill all places, since otherwise a graph of 10,000
+alone, of which ten nodes are ready at a time, would be compared with as many as there are places.
 
 Shapes, as other programs are measured with: ten layers of ten, where each node waits for the whole layer before it; one chain;
 many short chains at once, each a run of its own.
@@ -29,6 +30,7 @@ from prometheus_client import CollectorRegistry
 from bench.options import Options
 from bench.report import Line, at_most
 from bench.spread import Spread
+from ksana.cli.process import collect_again
 from ksana.domain.events import SYSTEM
 from ksana.domain.outcome import Outcome, Succeeded
 from ksana.domain.states import RunStatus
@@ -49,6 +51,8 @@ from ksana.store.workflow_requests import EndedRun
 
 WIDTH = 10
 PLACES = 64
+FILLING = -(-PLACES // WIDTH)
+"""Runs that fill all places."""
 GROWTH = 1.5
 
 
@@ -114,7 +118,7 @@ def measure(options: Options) -> list[Line]:
 def _growth(options: Options) -> list[Line]:
     nodes = options.nodes
     shapes = {
-        size: Shape(f"graphs of {size}", layers(size), nodes // size)
+        size: Shape(f"graphs of {size}", layers(size), max(nodes // size, FILLING))
         for size in (10, 100, 1_000, 10_000)
         if size <= nodes
     }
@@ -160,6 +164,7 @@ async def _measure(shape: Shape) -> Cost:
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
         async with running(Path(folder)) as (store, workflows):
             await _run(store, workflows, Shape("warm-up", layers(10)))
+            collect_again()  # as `ksana serve` does once it answers
             return await _run(store, workflows, shape)
 
 
