@@ -134,7 +134,7 @@ async def _answer(instance: Instance, listener: socket.socket, stop: Stop, clock
         if server.answering.is_set():
             announce(listener, instance.settings.instance.roles)
             await instance.executors.load()
-            _collect_again()
+            collect_again()
             await _until(stop.asked, serving)
     finally:
         began = clock.monotonic()
@@ -145,7 +145,7 @@ async def _answer(instance: Instance, listener: socket.socket, stop: Stop, clock
         await serving
 
 
-def _collect_again() -> None:
+def collect_again() -> None:
     """From now on garbage is looked for again (see `serve.start`), but not in what was loaded: that stays."""
     gc.freeze()
     gc.set_threshold(YOUNG)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -13,12 +12,14 @@ from ksana.domain.outcome import Evidence
 from ksana.domain.schedule import FireDecision
 from ksana.domain.states import ACTIVE, CRONJOB_NAMES, RUN_ACTIVE, ExecutionStatus
 from ksana.engine.plans.measures import PlanMeasures
+from ksana.engine.tallies import Counts, Distribution
 from ksana.store.requests import Figures, Recovered
 from ksana.store.workflow_requests import EndedRun
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 OTHER = "other"
-T = TypeVar("T")
+ALL = ()
+"""Of a figure without labels."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -32,18 +33,13 @@ class Measures:
     def __init__(self, registry: CollectorRegistry, options: MeasureOptions) -> None:
         self._options = options
         self._known: dict[int, str] = {}
-        self._series: dict[tuple[object, ...], Any] = {}
         self._tasks = Gauge("cronjob_task_total", "Tasks.", ["status"], registry=registry)
-        self._runs = Counter("cronjob_run", "Runs that ended.", ["status"], registry=registry)
-        self._durations = Histogram(
-            "cronjob_run_duration_seconds",
-            "From the first attempt to the end.",
-            ["task_id"],
-            registry=registry,
-            buckets=_SECONDS,
+        self._runs = Counts("cronjob_run", "Runs that ended.", ["status"], registry)
+        self._durations = Distribution(
+            "cronjob_run_duration_seconds", "From the first attempt to the end.", ["task_id"], registry, _SECONDS
         )
         self._retries = Counter("cronjob_run_retries", "Attempts to be repeated.", ["task_id"], registry=registry)
-        self._requests = Counter("cronjob_http_request", "Requests to targets.", ["method", "code"], registry=registry)
+        self._requests = Counts("cronjob_http_request", "Requests to targets.", ["method", "code"], registry)
         self._pending = Gauge("cronjob_callback_pending", "Runs that wait for their callback.", registry=registry)
         self._looks = Histogram(
             "cronjob_scheduler_scan_latency", "Time to read what is due.", registry=registry, buckets=_SECONDS
@@ -51,8 +47,8 @@ class Measures:
         self._misfires = Counter(
             "cronjob_misfire", "Planned instants that came too late.", ["task_id"], registry=registry
         )
-        self._lateness = Histogram(
-            "ksana_lateness_seconds", "From the planned instant to the start.", registry=registry, buckets=_SECONDS
+        self._lateness = Distribution(
+            "ksana_lateness_seconds", "From the planned instant to the start.", [], registry, _SECONDS
         )
         self._skips = Counter("ksana_skips", "Planned instants that were not run.", ["reason"], registry=registry)
         self._active = Gauge("ksana_runs_active", "Runs that have not ended.", ["status"], registry=registry)
@@ -66,12 +62,8 @@ class Measures:
         self._flows_active = Gauge(
             "ksana_workflow_runs_active", "Workflow runs that have not ended.", ["status"], registry=registry
         )
-        self._nodes = Histogram(
-            "ksana_node_duration_seconds",
-            "One attempt of a node, or of an item.",
-            ["type"],
-            registry=registry,
-            buckets=_SECONDS,
+        self._nodes = Distribution(
+            "ksana_node_duration_seconds", "One attempt of a node, or of an item.", ["type"], registry, _SECONDS
         )
         self.plans = PlanMeasures(registry)
         self._leads = Gauge("ksana_leads", "1 while this instance leads.", registry=registry)
@@ -96,11 +88,11 @@ class Measures:
             self._misfires.labels(self._task(schedule.job_id)).inc(misfired)
         for reason in fired.refused:
             self._skips.labels(reason).inc()
-            self._runs.labels(CRONJOB_NAMES[ExecutionStatus.SKIPPED]).inc()
+            self._runs.add((CRONJOB_NAMES[ExecutionStatus.SKIPPED],))
 
     def started(self, claimed: Claimed, late: float) -> None:
         if claimed.execution.attempt == 1 and claimed.node is None:  # a node is for no instant of its own
-            self._lateness.observe(max(0.0, late))
+            self._lateness.observe(ALL, max(0.0, late))
 
     def running(self, number: Callable[[], int]) -> None:
         """Who knows how many run, whenever somebody asks."""
@@ -111,7 +103,7 @@ class Measures:
         method = evidence.request.get("method")
         if isinstance(method, str):
             known = method if method in METHODS else OTHER
-            self._one(self._requests, known, _code(evidence.response_code)).inc()
+            self._requests.add((known, _code(evidence.response_code)))
 
     def retried(self, claimed: Claimed) -> None:
         self._retries.labels(self._task(claimed.execution.job_id)).inc()
@@ -120,15 +112,15 @@ class Measures:
         """A run is over: counted by how, and by how long it took from its first attempt on. Nodes are not runs."""
         if execution.workflow_run_id is not None:
             return
-        self._one(self._runs, CRONJOB_NAMES[status]).inc()
+        self._runs.add((CRONJOB_NAMES[status],))
         if execution.started_at is not None:
             seconds = (at - execution.started_at).total_seconds()
-            self._one(self._durations, self._task(execution.job_id)).observe(max(0.0, seconds))
+            self._durations.observe((self._task(execution.job_id),), max(0.0, seconds))
 
     def node_attempted(self, claimed: Claimed, seconds: float) -> None:
         """An attempt of a node is over; its type is one of those that there are."""
         if claimed.node is not None:
-            self._one(self._nodes, claimed.job.spec.type).observe(seconds)
+            self._nodes.observe((claimed.job.spec.type,), seconds)
 
     def run_ended(self, ended: EndedRun) -> None:
         """A workflow run is over."""
@@ -153,7 +145,7 @@ class Measures:
 
     def expired(self, number: int) -> None:
         """So many runs waited for their callback in vain."""
-        self._runs.labels(CRONJOB_NAMES[ExecutionStatus.FAILED_TIMEOUT]).inc(number)
+        self._runs.add((CRONJOB_NAMES[ExecutionStatus.FAILED_TIMEOUT],), number)
 
     def refresh(self, figures: Figures) -> None:
         """What is counted in the store, when somebody asks."""
@@ -164,14 +156,6 @@ class Measures:
             self._flows_active.labels(run_status.value).set(figures.workflow_runs.get(run_status, 0))
         for status in ACTIVE:
             self._active.labels(status.value).set(figures.active.get(status, 0))
-
-    def _one(self, family: T, *labels: str) -> T:
-        """One series of a family, looked up once: labels are from closed sets."""
-        key = (id(family), *labels)
-        found: T | None = self._series.get(key)
-        if found is None:
-            found = self._series[key] = cast("Any", family).labels(*labels)
-        return found
 
     def _task(self, job_id: int | None) -> str:
         if job_id is None:

@@ -6,6 +6,7 @@ Three ways to stop one early, told apart by what is written: `cancel` (a person 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from ksana.domain.clock import Clock
@@ -20,7 +21,21 @@ from ksana.store.requests import Ending
 from ksana.telemetry import log
 
 STOPPED = "its instance stopped while it ran"
-NOWHERE = (0.0, None)
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """One that this instance has claimed, until its result is written."""
+
+    claimed: Claimed
+    lane: str | None
+    """What it leans on."""
+    began: float
+    """By the monotonic clock."""
+    executing: bool = True
+    """It takes a place. Who has done its work and waits for the commit of its result takes none."""
+    dropped: bool = False
+    """Its claim no longer counts: nothing is handed back."""
 
 
 class Workers:
@@ -29,12 +44,10 @@ class Workers:
         self._store = store
         self._clock = clock
         self.size = size
-        self._tasks: dict[Claim, asyncio.Task[None]] = {}
-        self._claimed: dict[Claim, Claimed] = {}
-        self._executing: dict[Claim, tuple[float, str | None]] = {}
-        """Since when, by the monotonic clock, and what it leans on."""
+        self._tasks: dict[Claim, tuple[asyncio.Task[None], _Work]] = {}
+        self._executing = 0
         self._leaning: dict[str, int] = {}
-        measures.running(lambda: len(self._executing))
+        measures.running(lambda: self._executing)
         self._handing_back = False
         self.on_end: Callable[[Claimed, Result], None] = _ignored
         """Told whenever one is over, and so its job's next may be let in."""
@@ -43,8 +56,8 @@ class Workers:
 
     @property
     def free(self) -> int:
-        """Places for more work. Who has done its work and waits for the commit of its result takes none."""
-        return self.size - len(self._executing)
+        """Places for more work."""
+        return self.size - self._executing
 
     @property
     def lanes(self) -> dict[str, int]:
@@ -54,7 +67,8 @@ class Workers:
     def slow_lanes(self, longer_than: timedelta) -> set[str]:
         """Those that have something run for longer than this."""
         since = self._clock.monotonic() - longer_than.total_seconds()
-        return {lane for began, lane in self._executing.values() if began <= since and lane is not None}
+        works = (work for _, work in self._tasks.values() if work.executing and work.began <= since)
+        return {work.lane for work in works if work.lane is not None}
 
     @property
     def draining(self) -> bool:
@@ -66,13 +80,12 @@ class Workers:
         return list(self._tasks)
 
     def start(self, claimed: Claimed) -> None:
-        claim = claim_of(claimed)
-        self._claimed[claim] = claimed
-        lane = lane_of(claimed.job.spec)
-        self._executing[claim] = self._clock.monotonic(), lane
+        claim, lane = claim_of(claimed), lane_of(claimed.job.spec)
+        work = _Work(claimed, lane, self._clock.monotonic())
+        self._executing += 1
         if lane is not None:
             self._leaning[lane] = self._leaning.get(lane, 0) + 1
-        self._tasks[claim] = asyncio.create_task(self._work(claim, claimed), name=f"run {claim.execution_id}")
+        self._tasks[claim] = asyncio.create_task(self._run(claim, work), name=f"run {claim.execution_id}"), work
 
     def cancel(self, execution_id: int) -> None:
         """Stops the work on it, if it is here. The store has been told already."""
@@ -81,9 +94,9 @@ class Workers:
 
     def drop(self, claim: Claim) -> None:
         """Stops one whose claim no longer counts."""
-        task = self._tasks.get(claim)
-        if task is not None:
-            self._claimed.pop(claim, None)  # so that nothing is handed back
+        if claim in self._tasks:
+            task, work = self._tasks[claim]
+            work.dropped = True
             task.cancel()
 
     def abandon(self) -> None:
@@ -94,41 +107,43 @@ class Workers:
     async def drain(self, grace: timedelta) -> None:
         """Lets what runs end within `grace`, then hands the rest back. Called again with less, it ends the sooner."""
         if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=max(0.0, grace.total_seconds()))
+            await asyncio.wait([task for task, _ in self._tasks.values()], timeout=max(0.0, grace.total_seconds()))
         self._handing_back = True
-        left = list(self._tasks.values())
+        left = [task for task, _ in self._tasks.values()]
         for task in left:
             task.cancel()
         if left:
             await asyncio.wait(left)
 
-    async def _work(self, claim: Claim, claimed: Claimed) -> None:
-        result = FENCED
+    async def _run(self, claim: Claim, work: _Work) -> None:
+        claimed, result = work.claimed, FENCED
         try:
-            result = await self._runner.run(claimed, lambda: self._executed(claim, claimed))
+            result = await self._runner.run(claimed, lambda: self._executed(work))
         except asyncio.CancelledError:
-            if self._handing_back and claim in self._claimed:
+            if self._handing_back and not work.dropped:
                 await self._hand_back(claimed)
         except Exception as error:  # noqa: BLE001 - a bug in the pipeline must not cost the other runs their instance
             log().error("run failed", action="run.failed", run_id=claim.execution_id, exc_info=error)
             await self._give_up(claimed, error)
         finally:
-            self._claimed.pop(claim, None)
-            self._leave(claim)
-            self._tasks.pop(claim, None)
+            self._leave(work)
+            del self._tasks[claim]
             self.on_end(claimed, result)
 
-    def _executed(self, claim: Claim, claimed: Claimed) -> None:
-        self._leave(claim)
-        self.on_free(claimed)
+    def _executed(self, work: _Work) -> None:
+        self._leave(work)
+        self.on_free(work.claimed)
 
-    def _leave(self, claim: Claim) -> None:
+    def _leave(self, work: _Work) -> None:
         """It takes no place any more, if it still did."""
-        _, lane = self._executing.pop(claim, NOWHERE)
-        if lane is not None:
-            self._leaning[lane] -= 1
-            if not self._leaning[lane]:
-                del self._leaning[lane]
+        if not work.executing:
+            return
+        work.executing = False
+        self._executing -= 1
+        if work.lane is not None:
+            self._leaning[work.lane] -= 1
+            if not self._leaning[work.lane]:
+                del self._leaning[work.lane]
 
     async def _hand_back(self, claimed: Claimed) -> None:
         """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""

@@ -83,7 +83,7 @@ class Simulation:
         executors = Executors([self.target, WaitExecutor()], plugins=[])
         self.measures = measures = Measures(self.registry, MeasureOptions(max_tasks=2))
         options = EngineOptions(callback=CallbackOptions("http://ksana/api/v1/callbacks"), workers=workers)
-        resolver = Resolver(store, executors, NodeDefaults())
+        self.resolver = resolver = Resolver(store, executors, NodeDefaults())
         self.workflows = WorkflowCommands(store, clock, resolver, self.signals)
         self.plans = PlanCommands(store, clock, resolver, self.signals, PlanOptions())
         self.outside = Outside(MemoryRuntime(options.lifetimes, clock=clock))

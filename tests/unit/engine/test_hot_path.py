@@ -49,7 +49,7 @@ async def test_runs_that_start_together_share_their_statements(tmp_path: Path) -
         await complete(store, workflows, workflow.key)
         with counting(store) as count:
             await complete(store, workflows, workflow.key, RUNS)
-    assert count.statements <= 6 * RUNS
+    assert count.statements <= 5 * RUNS
 
 
 @contextmanager
