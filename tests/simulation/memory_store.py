@@ -152,7 +152,11 @@ class MemoryStore:
         return await self._ask(queue.enqueue, new, self._clock.now())
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
-        claiming = asyncio.ensure_future(self._ask(queue.claim, request, now))
+        def claim(tables: Tables) -> list[Claimed]:
+            """At the time when its turn has come."""
+            return queue.claim(tables, request, max(now, self._clock.now()))
+
+        claiming = asyncio.ensure_future(self._ask(claim))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:

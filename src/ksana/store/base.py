@@ -214,9 +214,10 @@ class Queue(Protocol):
         (nothing is written); NotFound; InvalidInput for an idempotency key that is too long."""
 
     async def claim(self, request: ClaimRequest, now: datetime) -> Sequence[Claimed]:
-        """SCHEDULED, RETRYING → RUNNING, epoch + 1, attempt + 1: the earliest that are ready, at most `capacity`, never more of
-        a job than its limit allows, counted from its live rows. SCHEDULED → QUEUED for what its job has no room for.
-        What another instance is claiming is passed over. If it is cancelled meanwhile, what it claimed is handed back."""
+        """SCHEDULED, RETRYING → RUNNING, epoch + 1, attempt + 1: the earliest that are ready at `now`, or later when its turn has
+        come, at most `capacity`, never more of a job than its limit allows, counted from its live rows. SCHEDULED → QUEUED for
+        what its job has no room for. What another instance is claiming is passed over. If it is cancelled meanwhile, what it
+        claimed is handed back."""
 
     async def succeed(self, ending: Ending) -> bool:
         """RUNNING → SUCCESS. False: no longer yours."""

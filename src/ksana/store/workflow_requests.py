@@ -69,6 +69,8 @@ class NewRun:
     timeout: timedelta | None = None
     """Of the whole run, if shorter than its dag's own."""
     actor: Actor = SYSTEM
+    remembered: bool = False
+    """Made of what was known of its workflow, without a look: refused with VersionMismatch if that has changed since."""
 
     @property
     def deadline(self) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -17,20 +17,28 @@ class Count:
     statements: int = 0
     rows: int = 0
     commits: int = 0
+    sql: set[str] = field(default_factory=set)
+    """What was said to the driver straight."""
 
 
 @contextmanager
 def counting(store: SqlStore) -> Iterator[Count]:
     """Everything that the writer does meanwhile. Statements go to the driver in two ways: ours straight, others by SQLAlchemy."""
     count = Count()
-    parameters, named = Prepared.parameters, Prepared.named
+    parameters, named, gathered = Prepared.parameters, Prepared.named, Prepared.gathered
 
     def asked(self: Prepared, values: Any) -> Any:
         count.statements += 1
+        count.sql.add(self.sql)
         return parameters(self, values)
 
     def answered(self: Prepared, description: Any, rows: Any) -> list[Any]:
         found = named(self, description, rows)
+        count.rows += len(found)
+        return found
+
+    def answered_as_text(self: Prepared, text: str) -> list[Any]:
+        found = gathered(self, text)
         count.rows += len(found)
         return found
 
@@ -45,6 +53,7 @@ def counting(store: SqlStore) -> Iterator[Count]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Prepared, "parameters", asked)
         patch.setattr(Prepared, "named", answered)
+        patch.setattr(Prepared, "gathered", answered_as_text)
         yield count
     event.remove(store._writing, "after_cursor_execute", executed)
     event.remove(store._writing, "commit", committed)

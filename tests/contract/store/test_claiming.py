@@ -38,6 +38,15 @@ async def test_what_is_not_ready_yet_is_left(world: World) -> None:
     assert await world.claim() == []
 
 
+async def test_what_is_ready_when_a_claim_has_its_turn_is_taken_though_it_was_asked_for_before(world: World) -> None:
+    job, asked_at = await world.job(), world.clock.now()
+    world.clock.advance(timedelta(milliseconds=2))
+    await world.enqueue(job)
+    (claimed,) = await world.store.claim(ClaimRequest("one", 1), asked_at)
+    assert claimed.execution.started_at == world.clock.now()
+    assert await world.store.execution(claimed.execution.id) == claimed.execution
+
+
 async def test_a_claim_is_stored_with_its_owner_before_it_is_answered(world: World) -> None:
     claimed = await world.running()
     assert await world.store.execution(claimed.execution.id) == claimed.execution

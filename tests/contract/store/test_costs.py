@@ -8,6 +8,7 @@ import tracemalloc
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Connection
 
 from ksana.domain.execution import Claimed
 from ksana.domain.ledger import Firing
@@ -20,6 +21,8 @@ from tests.contract.store.world import World
 FEW, MANY = 5, 60
 MARK = 1
 """Where a COMMIT can be ambiguous, each transaction writes its number."""
+ABORT = 2
+"""SQLite's word for it in a program."""
 
 
 @pytest.fixture(params=BACK_ENDS[:3])
@@ -103,6 +106,26 @@ async def test_a_fire_is_a_handful_of_statements_and_one_commit(world: World, st
     assert count.statements <= 6 + marked(store)
     assert count.rows <= number + 3 + 1  # the last id that was given
     assert count.commits == 1
+
+
+@pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
+async def test_no_write_of_many_rows_copies_what_it_changes(world: World, store: SqlStore) -> None:
+    due = await firings(world, MANY)
+    with counting(store) as count:
+        await store.fire(due, world.clock.now())
+        mine = await claimed(world, MANY)
+        assert all(await asyncio.gather(*(store.succeed(world.ending(each)) for each in mine)))
+    writes = {each for each in count.sql if each.startswith(("INSERT", "UPDATE"))}
+    assert len(writes) >= 6  # the executions, the ledger, the cursors, that they are ours, their attempts, their ends
+    with store._reading.connect() as connection:
+        taken_back = {each for each in writes if _may_be_taken_back(connection, each)}
+    assert not taken_back
+
+
+def _may_be_taken_back(connection: Connection, sql: str) -> bool:
+    """Whether a row that cannot be written ends the statement and undoes what it has done, and not its transaction."""
+    steps = connection.exec_driver_sql(f"EXPLAIN {sql}", (None,) * sql.count("?")).all()
+    return any(step.opcode in {"Halt", "HaltIfNull"} and step.p1 and step.p2 == ABORT for step in steps)
 
 
 async def test_what_a_fire_takes_of_memory_is_bounded_for_each_schedule(world: World, store: SqlStore) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ksana.domain.errors import (
     InvalidDag,
+    InvalidInput,
     JobInUse,
     NodeNotCompletable,
     NodeNotRetryable,
@@ -14,12 +15,20 @@ from ksana.domain.errors import (
     RunNotRunning,
     RunNotStopped,
     RunTerminal,
+    WorkflowDisabled,
 )
 from ksana.domain.job import JobSpec
 from ksana.domain.outcome import AwaitingCallback
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec
 from ksana.domain.states import ExecutionStatus, OccurrenceOutcome, RunStatus
-from ksana.engine.commands import CallbackMessage, JobDraft, StartRequest, WorkflowEdit
+from ksana.engine.commands import (
+    CallbackMessage,
+    JobDraft,
+    StartRequest,
+    WorkflowCommands,
+    WorkflowEdit,
+)
+from ksana.engine.signals import Signals
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.store.requests import PageRequest
 from ksana.store.view_requests import Origin, TargetKind
@@ -561,6 +570,38 @@ async def test_a_run_keeps_what_it_started_with(flow: Flow) -> None:
     again = await flow.start_of(workflow)
     await flow.simulation.settle()
     assert await flow.statuses(again) == {"z": "SUCCESS"}
+
+
+def elsewhere(flow: Flow) -> WorkflowCommands:
+    """The commands of another instance."""
+    simulation = flow.simulation
+    return WorkflowCommands(simulation.store, simulation.clock, simulation.resolver, Signals())
+
+
+async def test_a_run_starts_with_what_its_workflow_is_now_whoever_has_changed_it(flow: Flow) -> None:
+    workflow, others = await flow.define([node("a")]), elsewhere(flow)
+    await flow.start_of(workflow)
+    await others.change(workflow.key, lambda _: WorkflowEdit(dag={"nodes": [node("b")]}), ANNA)
+    started = await flow.simulation.workflows.start(workflow.key, StartRequest(), ANNA)
+    assert started.run.workflow_version == 2
+    assert set(await flow.statuses(started.run.key)) == {"b"}
+
+
+async def test_what_was_known_of_a_workflow_refuses_nothing_that_it_is_now(flow: Flow) -> None:
+    workflows, others = flow.simulation.workflows, elsewhere(flow)
+    workflow = await flow.define([node("a")], paramsSchema={"type": "object", "required": ["x"]})
+    with pytest.raises(InvalidInput):
+        await workflows.start(workflow.key, StartRequest(), ANNA)
+    await others.change(workflow.key, lambda _: WorkflowEdit(dag={"nodes": [node("a")]}), ANNA)
+    assert (await workflows.start(workflow.key, StartRequest(), ANNA)).created
+    await others.switch(workflow.key, ANNA, enabled=False)
+    with pytest.raises(WorkflowDisabled):
+        await workflows.start(workflow.key, StartRequest(), ANNA)
+    await others.switch(workflow.key, ANNA, enabled=True)
+    assert (await workflows.start(workflow.key, StartRequest(), ANNA)).created
+    await others.delete(workflow.key, ANNA)
+    with pytest.raises(NotFound):
+        await workflows.start(workflow.key, StartRequest(), ANNA)
 
 
 async def test_the_same_run_id_is_the_same_run(flow: Flow) -> None:

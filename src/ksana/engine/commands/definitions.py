@@ -89,6 +89,8 @@ class Resolver:
 
     async def _jobs(self, dag: Dag) -> dict[str, Job]:
         wanted = {node.job for node in dag.nodes if node.job is not None}
+        if not wanted:
+            return {}
         found = dict(await self._store.jobs_by_keys(sorted(wanted)))
         for key in wanted - found.keys():
             if key.isascii() and key.isdigit() and len(key) <= 15:  # document 003's integer

@@ -2,20 +2,28 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from ksana.domain.clock import Clock
 from ksana.domain.dag_reading import read_dag
-from ksana.domain.errors import InvalidDag, InvalidInput, NotFound, VersionMismatch, WorkflowDisabled
+from ksana.domain.errors import (
+    ConcurrencyLimit,
+    InvalidDag,
+    InvalidInput,
+    NotFound,
+    VersionMismatch,
+    WorkflowDisabled,
+)
 from ksana.domain.events import SYSTEM, Actor
 from ksana.domain.execution import Trigger
 from ksana.domain.ids import checked_key, new_key
 from ksana.domain.job import DESCRIPTION_LENGTH, checked_name
 from ksana.domain.workflow import Dag, Workflow, WorkflowSpec
 from ksana.engine.commands.anew import until_it_fits
-from ksana.engine.commands.definitions import Resolver
+from ksana.engine.commands.definitions import KEPT, Resolver
 from ksana.engine.params import check_params
 from ksana.engine.signals import Signals
 from ksana.store.base import Store
@@ -54,19 +62,26 @@ class StartRequest:
     trace_id: str | None = None
 
 
+REFUSALS = (NotFound, WorkflowDisabled, ConcurrencyLimit, VersionMismatch, InvalidInput)
+"""Why nothing was started; certainly nothing was."""
+
+
 class WorkflowCommands:
     def __init__(self, store: Store, clock: Clock, resolver: Resolver, signals: Signals) -> None:
         self._store = store
         self._clock = clock
         self._resolver = resolver
         self._signals = signals
+        self._known: dict[str, Workflow] = {}
+        """Those that were lately made, or that runs were started of. The store refuses a run of one that has changed since."""
 
     async def create(self, draft: WorkflowDraft, actor: Actor) -> Workflow:
         """InvalidInput, InvalidDag, UnknownJob, DisabledJob, NameTaken, IdTaken."""
         key = new_key(self._clock.now()) if draft.key is None else checked_key(draft.key)
         spec = await _spec(draft.name, draft.dag, draft.description)
         resolved = await self._resolver.resolve(spec.dag)
-        return await self._store.create_workflow(NewWorkflow(key, spec, draft.enabled, resolved.references, actor))
+        new = NewWorkflow(key, spec, draft.enabled, resolved.references, actor)
+        return self._remember(await self._store.create_workflow(new))
 
     async def change(self, key: str, amendment: Callable[[Workflow], WorkflowEdit], actor: Actor) -> Workflow:
         """What is given changes; worked out anew if somebody else changes it first, unless the edit says which version it is
@@ -125,14 +140,34 @@ class WorkflowCommands:
     async def start(self, key: str, request: StartRequest, actor: Actor) -> StartedRun:
         """A run, now. NotFound, WorkflowDisabled, ConcurrencyLimit, InvalidInput, IdTaken; InvalidDag if a job that it names was
         switched off or changed since it was saved."""
+        known = self._known.get(key) if request.key is None and request.idempotency_key is None else None
+        if known is not None:
+            with suppress(*REFUSALS):  # which may be of what it was: then it is looked at
+                return await self._started(known, request, actor, remembered=True)
+        return await self._started_anew(key, request, actor)
+
+    async def _started_anew(self, key: str, request: StartRequest, actor: Actor) -> StartedRun:
+        """By what the workflow is now."""
         workflow = await self._store.workflow_by_key(key)
         run_key = None if request.key is None else checked_key(request.key, field="runId")
         # Whatever has become of the workflow: who asks again is told of the run that there is.
-        known = await self._store.known_run(workflow.id, run_key, request.idempotency_key)
-        if known is not None:
-            return StartedRun(known, created=False)
+        if run_key is not None or request.idempotency_key is not None:
+            known = await self._store.known_run(workflow.id, run_key, request.idempotency_key)
+            if known is not None:
+                return StartedRun(known, created=False)
         if not workflow.enabled:
             raise WorkflowDisabled(key)
+        return await self._started(self._remember(workflow), replace(request, key=run_key), actor)
+
+    def _remember(self, workflow: Workflow) -> Workflow:
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        self._known[workflow.key] = workflow
+        return workflow
+
+    async def _started(
+        self, workflow: Workflow, request: StartRequest, actor: Actor, *, remembered: bool = False
+    ) -> StartedRun:
         schema = workflow.spec.dag.params_schema
         params = request.params if schema is None else check_params(schema, request.params)
         new = replace(
@@ -141,9 +176,10 @@ class WorkflowCommands:
             idempotency_key=request.idempotency_key,
             trace_id=request.trace_id,
             actor=actor,
+            remembered=remembered,
         )
-        if run_key is not None:
-            new = replace(new, key=run_key)
+        if request.key is not None:
+            new = replace(new, key=request.key)
         started = await self._store.start_run(new)
         self._signals.work()
         return started

@@ -23,7 +23,11 @@ from ksana.store.sql.statements.slots import status_list
 # be, can change what is kept and go unnoticed; claims, retries and heartbeats touch none of it. The ledger needs no trigger:
 # whatever adds to it writes to the schedule, too; and a row that retention removes may stay in the file.
 _CHANGES = "CREATE TABLE mirror_changes (job_id INTEGER PRIMARY KEY)"
-_TRIGGER = "CREATE TRIGGER {name} AFTER {what} BEGIN INSERT OR IGNORE INTO mirror_changes VALUES ({job}); END"
+# Not OR IGNORE: what the statement that set it off says of conflicts would take its place.
+_TRIGGER = (
+    "CREATE TRIGGER {name} AFTER {what} BEGIN INSERT INTO mirror_changes SELECT {job}"
+    " WHERE NOT EXISTS (SELECT 1 FROM mirror_changes WHERE job_id = {job}); END"
+)
 _ENDED = status_list(TERMINAL)
 _TRIGGERS = (
     _TRIGGER.format(name="mirror_new_jobs", what="INSERT ON jobs", job="NEW.id"),

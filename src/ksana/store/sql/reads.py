@@ -92,7 +92,7 @@ _HOLDINGS = Statement(
     "SELECT t.owner, count(*) AS number FROM executions t {by_owner} WHERE t.owner IS NOT NULL GROUP BY t.owner"
 )
 _DUE = Statement(
-    "SELECT t.* FROM schedules t WHERE t.next_fire_at <= :until ORDER BY t.next_fire_at, t.id LIMIT :limit"
+    "SELECT t.* FROM schedules t WHERE t.next_fire_at <= :until ORDER BY t.next_fire_at, t.id LIMIT :limit", many=True
 )
 _NEXT_READY = Statement(
     "SELECT min(t.ready_at) FROM executions t {by_ready} WHERE t.worker_queue = :queue AND t.ready_at > 0"

@@ -44,6 +44,8 @@ class Statement:
 
     template: str | Callable[[Dialect, str], str]
     rows: tuple[tuple[str, str], ...] = ()
+    many: bool = False
+    """It often answers with many rows, and little in each: where each row by itself would be dear, they come as one text."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_prepared", {})
@@ -80,6 +82,8 @@ class Prepared:
             self.sql = self.sql.replace("(VALUES ?)", f"(VALUES {', '.join([row] * self._size)})", 1)
         # Together, since several threads may come here for the first time at once.
         self._shape: tuple[tuple[str, ...], Callable[[Iterable[Any]], Any]] = ((), tuple)
+        self.gathering = ""
+        """The same question, to be answered with all rows as one JSON text; as soon as its columns are known."""
 
     def parameters(self, values: Mapping[str, Any]) -> Any:
         if self._positions is None:
@@ -103,7 +107,13 @@ class Prepared:
             made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
             make = partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
             self._shape = names, make
+            quoted = ", ".join(f'"{name}"' for name in names)
+            self.gathering = f"SELECT json_group_array(json_array({quoted})) FROM ({self.sql})"
         return list(map(make, rows))
+
+    def gathered(self, text_: str) -> list[Any]:
+        """The rows that came back as one text."""
+        return list(map(self._shape[1], orjson.loads(text_)))
 
 
 def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:
@@ -126,7 +136,9 @@ LATER = "CASE WHEN t.updated_at < :at THEN :at ELSE t.updated_at + 1 END"
 def insert_rows(table: str, rows: tuple[tuple[str, str], ...]) -> Statement:
     names = ", ".join(name for name, _ in rows)
     values = ", ".join(f"r.{name}" for name, _ in rows)
-    return Statement(f"INSERT INTO {table} ({names}) SELECT {values} FROM {{rows}}", rows)
+    return Statement(
+        lambda dialect, source: f"INSERT {dialect.or_fail} INTO {table} ({names}) SELECT {values} FROM {source}", rows
+    )
 
 
 def id_rows(ids: Iterable[int]) -> list[tuple[int]]:

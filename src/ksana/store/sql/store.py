@@ -221,7 +221,8 @@ class SqlStore:
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
         wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs)
-        claiming_ = asyncio.ensure_future(self.writer.submit(claiming.claim, wish, last=True))
+        # In a turn of its own, so that what ends in this one is asked for first and goes with it.
+        claiming_ = asyncio.ensure_future(self._claimed(wish))
         try:
             return await asyncio.shield(claiming_)
         except asyncio.CancelledError:
@@ -229,6 +230,9 @@ class SqlStore:
             for claimed in await claiming_:
                 await self.hand_back(Claim(claimed.execution.id, claimed.execution.epoch), now)
             raise
+
+    async def _claimed(self, wish: claiming.Wish) -> Sequence[Claimed]:
+        return await self.writer.submit(claiming.claim, wish, last=True)
 
     async def succeed(self, ending: r.Ending) -> bool:
         return await self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
@@ -251,8 +255,8 @@ class SqlStore:
         ending = r.Ending(claim, now, error="its instance stopped")
         return await self._settle(settling.Settlement(ending, settling.HAND_BACK, AttemptStatus.HANDED_BACK))
 
-    async def _settle(self, settlement: settling.Settlement) -> bool:
-        return await self.writer.submit(settling.settle, settlement)
+    def _settle(self, settlement: settling.Settlement) -> "asyncio.Future[bool]":
+        return self.writer.submit(settling.settle, settlement)
 
     async def cancel(self, execution_id: int, actor: Actor, now: datetime) -> Execution:
         return await self.writer.submit(ending.cancel, ending.Cancellation(execution_id, actor, now))

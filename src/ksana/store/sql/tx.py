@@ -1,5 +1,6 @@
 """One transaction, as the statements see it."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -32,7 +33,8 @@ class Tx:
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
         """The rows that it answers with; for a statement with {rows}, of all its chunks one after the other."""
         answers: list[Row[Any]] = []
-        for found in self._ask(statement, rows, values, _rows, whole=True):
+        gathers = statement.many and self.dialect.gathers_rows
+        for found in self._ask(statement, rows, values, _gathered if gathers else _rows, whole=True):
             answers += found
         return answers
 
@@ -45,7 +47,7 @@ class Tx:
         statement: Statement,
         rows: Iterable[Sequence[Any]],
         values: dict[str, Any],
-        answer: Callable[[Any, Prepared], T],
+        answer: Callable[[Any, Prepared, Any], T],
         *,
         whole: bool,
     ) -> list[T]:
@@ -54,9 +56,7 @@ class Tx:
         answers: list[T] = []
         for prepared in self._forms(statement, list(rows), values, whole=whole):
             try:
-                cursor = self._cursor()
-                cursor.execute(prepared.sql, prepared.parameters(values))
-                answers.append(answer(cursor, prepared))
+                answers.append(answer(self._cursor(), prepared, prepared.parameters(values)))
             except Exception as error:
                 raise as_sqlalchemy_has_it(error, self.connection, prepared.sql) from error
         return answers
@@ -125,10 +125,22 @@ def _numbered(table: str, columns: tuple[tuple[str, str], ...]) -> Statement:
     return insert_rows(table, (("id", "int"), *columns))
 
 
-def _rows(cursor: Any, prepared: Prepared) -> list[Any]:
+def _rows(cursor: Any, prepared: Prepared, parameters: Any) -> list[Any]:
+    cursor.execute(prepared.sql, parameters)
     found = cursor.fetchall()
     return prepared.named(cursor.description, found) if found else []
 
 
-def _changed(cursor: Any, _: Prepared) -> int:
+def _gathered(cursor: Any, prepared: Prepared, parameters: Any) -> list[Any]:
+    if not prepared.gathering:
+        return _rows(cursor, prepared, parameters)  # which tells its columns
+    try:
+        cursor.execute(prepared.gathering, parameters)
+        return prepared.gathered(cursor.fetchone()[0])
+    except sqlite3.DataError:  # more than one text can hold
+        return _rows(cursor, prepared, parameters)
+
+
+def _changed(cursor: Any, prepared: Prepared, parameters: Any) -> int:
+    cursor.execute(prepared.sql, parameters)
     return int(cursor.rowcount)

@@ -134,9 +134,9 @@ class Writer:
         with self._wake:
             self._closing = True
 
-    async def submit(self, handler: Handler[P, R], payload: P, *, last: bool = False) -> R:
-        """Returns after the commit, or raises what went wrong with this command. One that comes `last` sees what the others in
-        its transaction have done."""
+    def submit(self, handler: Handler[P, R], payload: P, *, last: bool = False) -> "asyncio.Future[R]":
+        """Done after the commit, or with what went wrong with this command. One that comes `last` sees what the others in its
+        transaction have done. StoreUnavailable if none are taken any more."""
         loop = asyncio.get_running_loop()
         command = _Command(handler, payload, loop, loop.create_future(), last)
         with self._wake:
@@ -147,8 +147,7 @@ class Writer:
             # Not at once: what is asked for in the same turn of the loop, and in the next because of it, goes with it.
             self._handing_over.add(loop)
             loop.call_soon(loop.call_soon, self._hand_over, loop)
-        answer: R = await command.future
-        return answer
+        return command.future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._handing_over.discard(loop)

@@ -65,6 +65,11 @@ class Dialect(ABC):
     """Whether `(a, b) > (c, d)` goes by an index to where it begins, which the same said with OR does not."""
     takes_values: ClassVar[bool] = False
     """Whether rows are better given to it as values than as JSON."""
+    or_fail: ClassVar[str] = ""
+    """What a statement that writes many rows says behind its verb where it would otherwise keep what it needs to take itself back:
+    if one fails, so does its transaction, with everything in it."""
+    gathers_rows: ClassVar[bool] = False
+    """Whether many rows are better taken from it as one JSON text than one by one."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 
@@ -92,7 +97,7 @@ class Dialect(ABC):
     def update_joined(self, table: str, assignments: Mapping[str, str], rows: str, on: str = "t.id = r.id") -> str:
         """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
-        return f"UPDATE {table} AS t SET {changes} FROM {rows} WHERE {on}"
+        return f"UPDATE {self.or_fail} {table} AS t SET {changes} FROM {rows} WHERE {on}"
 
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""

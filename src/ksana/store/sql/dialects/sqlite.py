@@ -23,6 +23,11 @@ class SqliteDialect(Dialect):
     shared = False
     # To take 13 columns out of JSON takes 6.4 µs a row, to bind them 1.9.
     takes_values = True
+    # To be able to take a statement alone back, it would copy each page before it changes it: of an UPDATE of 64 rows, 11 of 15 µs
+    # each.
+    or_fail = "OR FAIL"
+    # Its driver lets go of the interpreter's lock for each row, and has to wait until the event loop lets it have it again.
+    gathers_rows = True
     # The writer holds the whole file from BEGIN IMMEDIATE on: there are no rows to lock.
     marks: ClassVar[dict[str, str]] = {
         # The rows first, then the table by its index: CROSS keeps the planner from turning it round.
@@ -115,6 +120,8 @@ def _set_up_writer(connection: Any) -> None:
     # A commit is on the disk before anybody hears of it, power loss or not.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA cache_size = -65536")
+    # What else a statement needs to be able to take itself back: not in a file.
+    connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _set_up_reader(connection: Any) -> None:

@@ -14,13 +14,13 @@ from ksana.store.sql.tx import Tx
 ADMIT = RunMove(frozenset({RunStatus.QUEUED}), RunStatus.PENDING)
 _IDS = columns(id="int")
 _WORKFLOWS = Statement(
-    "SELECT t.id, t.public_id, t.enabled, t.deleted_at, t.max_active_runs, t.overlap"
+    "SELECT t.id, t.public_id, t.enabled, t.deleted_at, t.version, t.max_active_runs, t.overlap"
     " FROM {rows} {join} workflows t {by_id} ON t.id = r.id ORDER BY t.id",
     _IDS,
 )
 # Whoever lets a run in and whoever ends one take turns: two must not both find the last place.
 _LOCK_LIMITED = Statement(
-    "SELECT t.id, t.public_id, t.enabled, t.deleted_at, t.max_active_runs, t.overlap"
+    "SELECT t.id, t.public_id, t.enabled, t.deleted_at, t.version, t.max_active_runs, t.overlap"
     " FROM {rows} {join} workflows t {by_id} ON t.id = r.id ORDER BY t.id {for_update}",
     _IDS,
 )

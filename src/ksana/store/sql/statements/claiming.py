@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from ksana.domain.clock import to_micros
+from ksana.domain.clock import from_micros, to_micros
 from ksana.domain.errors import KsanaError
 from ksana.domain.execution import Claimed
 from ksana.domain.job import ConcurrencyPolicy, Job
@@ -48,13 +48,15 @@ _WANTED = (
 )
 _READY = Statement(
     f"SELECT {_WANTED} FROM executions t {{by_ready}} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
-    " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}"
+    " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}",
+    many=True,
 )
 # + 0: no index has it in this form, so that rows are found by their id, and not all that are ready gone through.
 _LOCK_HEADS = Statement(
     f"SELECT {_WANTED} FROM {{rows}} {{join}} executions t {{by_id}} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
     " ORDER BY t.id {skip_locked}",
     _IDS,
+    many=True,
 )
 _LIMITS = Statement(
     "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
@@ -139,7 +141,9 @@ class Taking:
 
     def __init__(self, tx: Tx, wish: Wish) -> None:
         self.tx = tx
-        self.now = to_micros(wish.now)
+        # What ends in this transaction has ended before its turn came, but maybe after it was asked for.
+        self.now = max(to_micros(wish.now), tx.clock)
+        self.at = from_micros(self.now)
         self.claimed: list[Claimed] = []
         self._wish = wish
         room = wish.request.room()
@@ -182,8 +186,8 @@ class Taking:
             tx.run(_PARK, id_rows(parked), now=self.now)
         if mine:
             tx.run(_CLAIM, id_rows(row.id for row in mine), owner=wish.request.instance_id, now=self.now)
-        nodes = node_claims(tx, [row for row in mine if row.workflow_run_id is not None], flows, wish.now)
-        self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish) for row in mine]
+        nodes = node_claims(tx, [row for row in mine if row.workflow_run_id is not None], flows, self.at)
+        self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish.request.instance_id, self.at) for row in mine]
         return bool(parked) or passed
 
     def _meet_jobs(self, job_ids: set[int]) -> None:
@@ -224,12 +228,12 @@ def _lane_of_node(row: Row[Any], flows: Flows) -> str | None:
     return None if made is None else lane_of(made.spec)
 
 
-def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, wish: Wish) -> Claimed:
+def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, owner: str, at: datetime) -> Claimed:
     if node is None:
-        return Claimed(codec.running(row, wish.request.instance_id, wish.now), jobs[row.job_id], share=row.share)
+        return Claimed(codec.running(row, owner, at), jobs[row.job_id], share=row.share)
     made = node.snapshot
-    job = Job(row.job_id or 0, made.job_key or "", made.spec, 0, wish.now, wish.now)
-    return Claimed(codec.running(row, wish.request.instance_id, wish.now), job, node, row.share)
+    job = Job(row.job_id or 0, made.job_key or "", made.spec, 0, at, at)
+    return Claimed(codec.running(row, owner, at), job, node, row.share)
 
 
 def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: Flows, wish: Wish) -> list[Row[Any]]:

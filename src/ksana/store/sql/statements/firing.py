@@ -34,6 +34,7 @@ _LOCK_DUE = Statement(
     " WHERE t.version = r.version AND t.next_planned_for = r.planned_for"
     f" AND t.status = '{ScheduleStatus.ACTIVE}' ORDER BY t.id {{skip_locked}}",
     columns(id="int", version="int", planned_for="int"),
+    many=True,
 )
 _MOVE_CURSORS = update_by_id(
     "schedules",

@@ -20,6 +20,7 @@ _MET = Statement(
     " CASE WHEN t.version = r.version AND t.updated_at = r.updated_at THEN NULL ELSE t.spec END AS spec"
     " FROM {rows} {join} jobs t ON t.id = r.id",
     columns(id="int", version="int", updated_at="int"),
+    many=True,
 )
 
 

@@ -57,6 +57,7 @@ _LOCK_CLAIMS = Statement(
     " FROM {rows} {join} executions t {by_id} ON t.id = r.id"
     f" WHERE t.epoch = r.epoch AND t.status = '{ExecutionStatus.RUNNING}' ORDER BY t.id {{for_update}}",
     columns(id="int", epoch="int"),
+    many=True,
 )
 _SETTLED = columns(
     id="int",

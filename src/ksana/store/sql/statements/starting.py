@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ksana.domain.clock import to_micros
-from ksana.domain.errors import ConcurrencyLimit, IdTaken, KsanaError, NotFound, WorkflowDisabled
+from ksana.domain.errors import ConcurrencyLimit, IdTaken, KsanaError, NotFound, VersionMismatch, WorkflowDisabled
 from ksana.domain.events import EventType
 from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.domain.values import immutable
@@ -181,6 +181,8 @@ def refusal(new: NewRun, found: admission.Workflows) -> KsanaError | None:
         return NotFound("workflow", new.workflow_key)
     if not row.enabled:
         return WorkflowDisabled(new.workflow_key)
+    if new.remembered and row.version != new.workflow_version:
+        return VersionMismatch("workflow", new.workflow_key, expected=new.workflow_version, actual=row.version)
     if row.overlap == Overlap.SKIP and found.full(new.workflow_id):
         return ConcurrencyLimit(new.workflow_key, limit=row.max_active_runs, kind="workflow")
     return None

@@ -18,7 +18,8 @@ _HEADS = Statement(
     # A span and not one value: PostgreSQL would else rather go through all that is ready, of whatever share, in order of time.
     " SELECT s.share, (SELECT t.id FROM executions t {by_share} WHERE t.worker_queue = :queue AND {share} >= s.share"
     " AND {share} <= s.share AND t.ready_at <= :now ORDER BY {share}, t.ready_at, t.id LIMIT 1) AS id FROM shares s"
-    " WHERE s.share IS NOT NULL ORDER BY s.number"
+    " WHERE s.share IS NOT NULL ORDER BY s.number",
+    many=True,
 )
 _FROM_SHARE = Statement(
     "SELECT t.id, t.ready_at, {share} AS share FROM executions t {by_share}"
