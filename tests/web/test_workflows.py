@@ -19,8 +19,8 @@ def shell(node: str, cmd: str, *after: str, **parts: Any) -> dict[str, Any]:
     return {"id": node, "type": "shell", "cfg": {"cmd": cmd}, "dependsOn": list(after), **parts}
 
 
-def create(api: httpx2.Client, key: str, *nodes: dict[str, Any]) -> None:
-    body = {"workflowId": key, "name": key, "dag": {"nodes": list(nodes)}}
+def create(api: httpx2.Client, key: str, *nodes: dict[str, Any], **dag: Any) -> None:
+    body = {"workflowId": key, "name": key, "dag": {"nodes": list(nodes), **dag}}
     api.post(WORKFLOWS, json=body).raise_for_status()
 
 
@@ -96,9 +96,35 @@ def test_a_workflow_of_three_nodes_is_built_in_the_form_and_seen_to_succeed(cons
     page.wait_for_url("**/ui/runs/*")
     for name in ("fetch", "count", "tell"):
         expect(in_graph(page, name, "Success")).to_be_visible(timeout=PATIENCE_MILLIS)
+    expect(page.get_by_text("Ended")).to_be_visible()
     in_graph(page, "count").click()
     expect(panel(page, "count").get_by_text("count was here")).to_be_visible()
     assert serious(page) == []
+
+
+def test_the_graph_of_a_run_stays_where_it_is_while_the_run_waits_begins_and_ends(
+    console: Open, api: httpx2.Client
+) -> None:
+    create(
+        api,
+        "one-by-one",
+        {"id": "hold", "type": "wait"},
+        shell("work", "true", "hold"),
+        maxActiveRuns=1,
+        overlap="QUEUE",
+    )
+    start(api, "one-by-one", "one-1")
+    start(api, "one-by-one", "one-2")
+    page = console("/runs/one-2").page
+    expect(page.get_by_text("Runs as often as it may")).to_be_visible()
+    expect(in_graph(page, "work")).to_be_visible()
+    before = in_graph(page, "work").bounding_box()
+    for run in ("one-1", "one-2"):
+        api.post(f"/api/v1/runs/{run}/nodes/hold:complete", json={}).raise_for_status()
+        ended(api, run, "SUCCESS")
+    expect(in_graph(page, "work", "Success")).to_be_visible(timeout=PATIENCE_MILLIS)
+    expect(page.get_by_text("Ended")).to_be_visible()
+    assert in_graph(page, "work").bounding_box() == before
 
 
 def test_a_node_that_failed_is_completed_by_hand_and_the_run_goes_on(

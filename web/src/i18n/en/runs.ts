@@ -56,7 +56,7 @@ export const runs = {
   waitsCallback: 'It waits for its callback',
   waitsNodes: 'It waits for other nodes',
   waitsDelegated: 'Others work for it',
-  waitsToBegin: 'It has not begun',
+  waitsToBegin: 'Has not begun',
   whatRuns: 'See what runs instead',
   left: 'in {time}',
   dueNow: 'now',

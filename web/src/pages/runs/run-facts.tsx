@@ -3,6 +3,7 @@ import { Group, Text } from '@mantine/core'
 import { IconSitemap } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { useT } from '@/i18n'
+import { useReasons } from '@/pages/schedules/reasons'
 import { ErrorText } from '@/parts/error-text'
 import { TextLink } from '@/parts/link'
 import { hasEnded } from '@/states'
@@ -14,6 +15,7 @@ import { lateness } from './words'
 
 export function RunFacts({ run }: { run: RunDetail }) {
   const t = useT()
+  const reasonText = useReasons()
   const late = lateness(run)
   return (
     <>
@@ -23,6 +25,7 @@ export function RunFacts({ run }: { run: RunDetail }) {
         {run.tenantId && <Fact name={t('runs.tenant')}><TextLink to="/runs" search={{ tenantId: run.tenantId }}>{run.tenantId}</TextLink></Fact>}
         {run.plannedFor && <Fact name={t('runs.planned')}><Instant at={run.plannedFor} exact />{late !== null && <Text span inherit className={classes.late}>{t('runs.late', { by: duration(late) })}</Text>}</Fact>}
         <Fact name={t('runs.started')}><Instant at={run.startedAt} exact /></Fact>
+        {run.kind === 'workflow' && run.reason && !hasEnded(run.status) && <Fact name={t('runs.waitsToBegin')}>{reasonText(run.reason)}</Fact>}
         {run.endedAt && <Fact name={t('runs.ended')}><Instant at={run.endedAt} exact /></Fact>}
         <Fact name={t('runs.duration')}><Duration millis={run.durationMillis} since={hasEnded(run.status) ? null : run.startedAt} /></Fact>
         {run.attempt !== null && run.attempt > 1 && <Fact name={t('runs.attempts')}>{run.attempt}</Fact>}
@@ -36,7 +39,7 @@ export function RunFacts({ run }: { run: RunDetail }) {
         </Group>
       )}
       {run.errorText && <ErrorText text={run.errorText} />}
-      {run.reason && hasEnded(run.status) && <Text size="sm" c="dimmed" mt="xs">{t('runs.reason')}: {run.reason}</Text>}
+      {run.reason && hasEnded(run.status) && <Text size="sm" c="dimmed" mt="xs">{t('runs.reason')}: {reasonText(run.reason)}</Text>}
     </>
   )
 }

@@ -1,4 +1,4 @@
-/** Why a run is not working now, and when that will change. */
+/** Why a run of a job is not working now, and when that will change. That of a workflow says so among its facts: its graph stays where it is. */
 import { Alert, Group, Progress, Text } from '@mantine/core'
 import { IconHourglass, IconPhoneIncoming, IconRefresh, type Icon } from '@tabler/icons-react'
 import { request } from '@/api/client'
@@ -18,7 +18,7 @@ const TITLES: Readonly<Record<string, Key>> = {
 
 export function Waiting({ run }: { run: RunDetail }) {
   if (hasEnded(run.status) || run.status === 'RUNNING' || run.status === 'STOPPING') return null
-  return run.kind === 'job' ? <JobWaiting run={run} /> : <WorkflowWaiting run={run} />
+  return run.kind === 'job' ? <JobWaiting run={run} /> : null
 }
 
 function JobWaiting({ run }: { run: RunDetail }) {
@@ -33,11 +33,6 @@ function JobWaiting({ run }: { run: RunDetail }) {
       {busy && <Text size="sm"><TextLink to="/runs" search={{ jobId: run.target.id, status: ['RUNNING', 'CALLBACK_PENDING', 'RETRYING'] }}>{t('runs.whatRuns')}</TextLink></Text>}
     </WaitingBox>
   )
-}
-
-function WorkflowWaiting({ run }: { run: RunDetail }) {
-  const t = useT()
-  return <WaitingBox status={run.status} title={t('runs.waitsToBegin')}>{run.reason && <Text size="sm">{run.reason}</Text>}</WaitingBox>
 }
 
 function WaitingBox({ status, title, children }: { status: string; title: string; children: React.ReactNode }) {
