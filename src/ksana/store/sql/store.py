@@ -185,7 +185,7 @@ class SqlStore:
         if not firings:
             return []
         try:
-            return await self.writer.submit(firing.fire, firing.Round(tuple(firings), now, starts or {}))
+            return await self.writer.submit(firing.fire, firing.Round(tuple(firings), now, starts or {}), brief=True)
         except (StoreUnavailable, StoreFull):
             raise
         except Exception as error:  # noqa: BLE001  one bad schedule must not hold up the others
@@ -217,7 +217,7 @@ class SqlStore:
     # Queue ----------------------------------------------------------------------------------------------------------
 
     async def enqueue(self, new: r.NewExecution) -> r.Enqueued:
-        return await self.writer.submit(enqueuing.enqueue, new)
+        return await self.writer.submit(enqueuing.enqueue, new, brief=True)
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
         wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs)
@@ -232,7 +232,7 @@ class SqlStore:
             raise
 
     async def _claimed(self, wish: claiming.Wish) -> Sequence[Claimed]:
-        return await self.writer.submit(claiming.claim, wish, last=True)
+        return await self.writer.submit(claiming.claim, wish, last=True, brief=True)
 
     async def succeed(self, ending: r.Ending) -> bool:
         return await self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
@@ -256,7 +256,7 @@ class SqlStore:
         return await self._settle(settling.Settlement(ending, settling.HAND_BACK, AttemptStatus.HANDED_BACK))
 
     def _settle(self, settlement: settling.Settlement) -> "asyncio.Future[bool]":
-        return self.writer.submit(settling.settle, settlement)
+        return self.writer.submit(settling.settle, settlement, brief=True)
 
     async def cancel(self, execution_id: int, actor: Actor, now: datetime) -> Execution:
         return await self.writer.submit(ending.cancel, ending.Cancellation(execution_id, actor, now))
@@ -268,10 +268,10 @@ class SqlStore:
         return await self._read(lambda tx: reads.claims_of(tx, instance_id, limit))
 
     async def open_callback(self, callback: r.NewCallback) -> bool:
-        return await self.writer.submit(callbacks.open_callbacks, callback)
+        return await self.writer.submit(callbacks.open_callbacks, callback, brief=True)
 
     async def report_callback(self, report: r.CallbackReport) -> r.CallbackAnswer:
-        return await self.writer.submit(callbacks.report, report)
+        return await self.writer.submit(callbacks.report, report, brief=True)
 
     async def next_deadline_at(self) -> datetime | None:
         return await self._read(reads.next_deadline_at)
@@ -357,7 +357,7 @@ class SqlStore:
         return await self._read(lambda tx: starting.known_run(tx, workflow_id, key, idempotency_key))
 
     async def start_run(self, new: w.NewRun) -> w.StartedRun:
-        return await self.writer.submit(starting.start, new)
+        return await self.writer.submit(starting.start, new, brief=True)
 
     async def order(self, order: w.Order) -> w.Ordered:
         return await self.writer.submit(ordering.order, order)
@@ -434,13 +434,13 @@ class SqlStore:
         return await self.writer.submit(delegating.spread, delegating.Spreading(claim, items, now))
 
     async def hand_over(self, claim: Claim, new: w.NewRun) -> bool:
-        return await self.writer.submit(delegating.hand_over, delegating.Handing(claim, new))
+        return await self.writer.submit(delegating.hand_over, delegating.Handing(claim, new), brief=True)
 
     async def save_checkpoint(self, claim: Claim, value: Any) -> bool:
-        return await self.writer.submit(notes.save_checkpoints, notes.Note(claim, value))
+        return await self.writer.submit(notes.save_checkpoints, notes.Note(claim, value), brief=True)
 
     async def save_artifact(self, claim: Claim, value: Any) -> bool:
-        return await self.writer.submit(notes.save_artifacts, notes.Note(claim, value))
+        return await self.writer.submit(notes.save_artifacts, notes.Note(claim, value), brief=True)
 
     async def append_logs(self, chunks: Sequence[w.LogChunk]) -> int:
         return await self.writer.submit(notes.append_logs, tuple(chunks))

@@ -16,16 +16,28 @@ T = TypeVar("T")
 NO_ROWS: tuple[Sequence[Any], ...] = ()
 
 
+class TooMuch(Exception):
+    """The transaction is about more rows than it may be where it was begun."""
+
+
 class Tx:
     """Runs statements on the connection of a transaction that somebody else began and will commit."""
 
-    def __init__(self, connection: Connection, dialect: Dialect, clock: int, steady: int | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        dialect: Dialect,
+        clock: int,
+        steady: int | None = None,
+        most_rows: int | None = None,
+    ) -> None:
         self.connection = connection
         self.dialect = dialect
         self.clock = clock
         """The process's time in microseconds."""
         self._steady = clock if steady is None else steady
         """What `{now}` means on a database that is not shared."""
+        self._rows_left = most_rows
         self._opened: Any = None
         self.ended_runs: list[EndedRun] = []
         """Workflow runs that end with this transaction, to be told of when it has committed."""
@@ -66,6 +78,10 @@ class Tx:
     ) -> Iterator[Prepared]:
         """The statement for each part of its rows, which is then among the values. `whole`: it looks at all of them together."""
         dialect, driver = self.dialect, self.connection.dialect
+        if self._rows_left is not None:
+            self._rows_left -= len(rows)
+            if self._rows_left < 0:
+                raise TooMuch
         if not statement.rows:
             yield statement.for_driver(dialect, driver)
         elif dialect.takes_values and not (whole and len(rows) > SIZES[-1]):

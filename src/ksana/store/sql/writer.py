@@ -1,4 +1,4 @@
-"""Group commit: one thread applies whatever has gathered as one transaction.
+"""Group commit: whatever has gathered is applied as one transaction, by one thread.
 
 While a batch is being committed the next one gathers, so that the size of batches follows the load and nobody waits for a
 timer. Commands that are in a batch together were all asked for before any was answered: they are concurrent, and the
@@ -8,6 +8,9 @@ writer may apply them in any order, all of one kind with one many-row statement.
                                         │                            any error
                                         └────────────◀── each command alone ◀──┘
 
+What takes a moment only, on a database that is a file of ours, the event loop applies itself while the thread has nothing to do:
+two changes of thread cost more than such a transaction. What turns out to be more, or goes wrong, is left to the thread.
+
 A COMMIT whose answer is lost with the connection is looked up: the transaction wrote its batch number into `writers`, and
 whether it is there tells whether the batch was applied. See docs/design/group-commit.md.
 """
@@ -15,6 +18,7 @@ whether it is there tells whether the batch was applied. See docs/design/group-c
 import asyncio
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +48,14 @@ CROWD = 16
 """A batch of so many commands is one of many; the next one is then waited for until it is half as large."""
 PATIENCE_SECONDS = 0.002
 """And no longer than this."""
+MOST_BRIEF = 512
+"""Commands that the event loop applies itself."""
+MOST_BRIEF_ROWS = 6_000
+"""And rows that their statements are about."""
+SLOW_COMMIT_SECONDS = 0.01
+"""Where commits take longer, by their moving average, the event loop has better things to do than to wait for the disk."""
+LATEST_WEIGHS = 1 / 8
+"""How much the latest commit counts in that average."""
 
 _WORTH_ANOTHER_TRY = {
     Trouble.TRANSIENT,
@@ -78,6 +90,7 @@ class _Command:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     last: bool
+    brief: bool
 
 
 def _nobody(_: EndedRun) -> None:
@@ -106,19 +119,30 @@ class Writer:
         self._name = name
         self._max_batch = max_batch
         self._connection: Connection | None = None
+        self._patient = True
+        """Whether the connection waits for a lock that somebody else has."""
         self._batch = 0
         self.ended = 0
         """How many transactions have been committed, or may have been."""
         self._commands: deque[_Command] = deque()
         self._handing_over: set[asyncio.AbstractEventLoop] = set()
-        """Event loops whose commands are there, but of which the thread has not been told yet."""
+        """Event loops whose commands are there, but which have not handed them over yet."""
         self._wake = threading.Condition()
+        self._busy = False
+        """Somebody applies commands: the thread, or an event loop."""
+        self._called = False
+        """The thread is to apply what is there."""
+        self._waiting: set[asyncio.AbstractEventLoop] = set()
+        """Event loops that hand over again when the thread is done."""
+        self._does_brief = not dialect.shared and mirror is None
+        self._commit_seconds = 0.0
+        """How long a commit takes, by the latest ones."""
         self._crowd = 0
         """How many commands to wait for, since the last batch was that of a crowd."""
         self._closing = False
         self._pause = threading.Event()
         self.on_run_ended: Callable[[EndedRun], None] = _nobody
-        """Told of each workflow run that ended, in the writer's thread, after the commit."""
+        """Told of each workflow run that ended, in the thread that wrote it, after the commit."""
         self._thread = threading.Thread(target=self._work, name="ksana-writer", daemon=True)
 
     def start(self) -> None:
@@ -134,11 +158,13 @@ class Writer:
         with self._wake:
             self._closing = True
 
-    def submit(self, handler: Handler[P, R], payload: P, *, last: bool = False) -> "asyncio.Future[R]":
+    def submit(
+        self, handler: Handler[P, R], payload: P, *, last: bool = False, brief: bool = False
+    ) -> "asyncio.Future[R]":
         """Done after the commit, or with what went wrong with this command. One that comes `last` sees what the others in its
-        transaction have done. StoreUnavailable if none are taken any more."""
+        transaction have done. A `brief` one the event loop may apply itself. StoreUnavailable if none are taken any more."""
         loop = asyncio.get_running_loop()
-        command = _Command(handler, payload, loop, loop.create_future(), last)
+        command = _Command(handler, payload, loop, loop.create_future(), last, brief)
         with self._wake:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
@@ -151,8 +177,62 @@ class Writer:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._handing_over.discard(loop)
+        batch = self._brief_batch(loop)
+        if batch:
+            self._apply_briefly(loop, batch)
+
+    # The event loop ---------------------------------------------------------------------------------------------
+
+    def _brief_batch(self, loop: asyncio.AbstractEventLoop) -> list[_Command]:
+        """What the event loop applies itself. None: the thread has been called, or is not done and will say when it is."""
         with self._wake:
-            self._wake.notify()
+            if not self._can_be_brief():
+                self._called = True
+                self._wake.notify()
+                return []
+            if self._busy:
+                self._waiting.add(loop)
+                return []
+            self._busy = bool(self._commands)
+            batch = list(self._commands)
+            self._commands.clear()
+            return batch
+
+    def _can_be_brief(self) -> bool:
+        return (
+            self._does_brief
+            and not self._closing
+            and not self._called
+            and len(self._commands) <= MOST_BRIEF
+            and self._commit_seconds < SLOW_COMMIT_SECONDS
+            and all(command.brief for command in self._commands)
+        )
+
+    def _apply_briefly(self, loop: asyncio.AbstractEventLoop, batch: list[_Command]) -> None:
+        try:
+            answers = self._transact_once(lambda tx: _apply(tx, batch), MOST_BRIEF_ROWS)
+        except Exception:  # noqa: BLE001  the thread will find out which command it belongs to, and whether to try again
+            self._leave_to_the_thread(batch)
+            return
+        self._done()
+        _answer(answers, loop)
+
+    def _leave_to_the_thread(self, batch: list[_Command]) -> None:
+        with self._wake:
+            self._commands.extendleft(reversed(batch))
+            self._called = True
+        self._done()
+
+    def _done(self) -> None:
+        """The commands of others may be applied."""
+        with self._wake:
+            self._busy = False
+            waiting, self._waiting = self._waiting, set()
+            if self._has_work():
+                self._wake.notify()
+        for loop in waiting:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._hand_over, loop)
 
     def close(self) -> None:
         """Commits what has been submitted, then ends the thread and its connection."""
@@ -169,17 +249,25 @@ class Writer:
 
     def _work(self) -> None:
         while batch := self._gather():
-            _answer(self._commit(batch))
+            answers = self._commit(batch)
+            self._done()
+            _answer(answers)
 
     def _gather(self) -> list[_Command]:
         with self._wake:
-            self._wake.wait_for(lambda: self._commands or self._closing)
+            self._wake.wait_for(self._has_work)
+            self._busy, self._called = True, False
             if len(self._commands) < self._crowd:
                 # Others are on their way, as they were a moment ago: to commit for a few costs nearly as much as for all.
                 self._wake.wait_for(lambda: len(self._commands) >= self._crowd or self._closing, PATIENCE_SECONDS)
             size = min(len(self._commands), self._max_batch)
             self._crowd = size // 2 if size >= CROWD else 0
             return [self._commands.popleft() for _ in range(size)]
+
+    def _has_work(self) -> bool:
+        if self._busy:
+            return False
+        return self._closing or (bool(self._commands) and (self._called or not self._does_brief))
 
     def _commit(self, batch: list[_Command]) -> list[tuple[_Command, Any]]:
         try:
@@ -214,11 +302,12 @@ class Writer:
                 self._pause.wait(random.uniform(0, _LONGEST_PAUSE_SECONDS * tries / TRIES))  # noqa: S311
         raise AssertionError("unreachable")
 
-    def _transact_once(self, body: Callable[[Tx], R]) -> R:
-        connection = self._connected()
+    def _transact_once(self, body: Callable[[Tx], R], most_rows: int | None = None) -> R:
+        """With `most_rows` it neither waits for a lock nor does more than that: it raises what comes in its way."""
+        connection = self._connected(patient=most_rows is None)
         transaction = connection.begin()
         try:
-            tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros())
+            tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros(), most_rows)
             answer = body(tx)
             self._mark(tx)
             if self._mirror is not None:
@@ -228,7 +317,9 @@ class Writer:
             raise
         try:
             failpoints.reach("commit.before", _broken)
+            began = time.perf_counter()
             transaction.commit()
+            self._commit_seconds += LATEST_WEIGHS * (time.perf_counter() - began - self._commit_seconds)
             failpoints.reach("commit.after", _broken)
         except SQLAlchemyError as error:
             # Whatever state it is in, the next transaction gets a connection of its own.
@@ -268,9 +359,12 @@ class Writer:
 
     # The connection ---------------------------------------------------------------------------------------------
 
-    def _connected(self) -> Connection:
+    def _connected(self, *, patient: bool = True) -> Connection:
         if self._connection is None:
-            self._connection = self._engine.connect()
+            self._connection, self._patient = self._engine.connect(), True
+        if patient is not self._patient:
+            self._dialect.set_patience(self._connection, patient=patient)
+            self._patient = patient
         return self._connection
 
     def _reachable(self) -> bool:
@@ -316,13 +410,15 @@ def _last(command: _Command) -> bool:
     return command.last
 
 
-def _answer(answers: list[tuple[_Command, Any]]) -> None:
-    """Wakes each event loop once for all its answers."""
+def _answer(answers: list[tuple[_Command, Any]], here: asyncio.AbstractEventLoop | None = None) -> None:
+    """Wakes each event loop once for all its answers, except the one that this is called in."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for command, answer in answers:
         loops.setdefault(command.loop, []).append((command.future, answer))
     for loop, pairs in loops.items():
-        if not loop.is_closed():
+        if loop is here:
+            _resolve(pairs)
+        elif not loop.is_closed():
             loop.call_soon_threadsafe(_resolve, pairs)
 
 

@@ -99,6 +99,10 @@ class Dialect(ABC):
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {self.or_fail} {table} AS t SET {changes} FROM {rows} WHERE {on}"
 
+    def set_patience(self, connection: Connection, *, patient: bool) -> None:
+        """Of an embedded database: whether what begins on the connection from now on waits for a lock that somebody else has."""
+        raise NotImplementedError
+
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""
         return ""

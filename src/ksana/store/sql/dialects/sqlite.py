@@ -15,6 +15,7 @@ from ksana.store.sql.dialects.base import Dialect, RowColumns
 
 OLDEST = (3, 35, 0)
 BUSY_TIMEOUT = timedelta(seconds=30)
+BUSY_MILLIS = BUSY_TIMEOUT // timedelta(milliseconds=1)
 
 
 class SqliteDialect(Dialect):
@@ -58,6 +59,9 @@ class SqliteDialect(Dialect):
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         return _engine(url, pool_size=options.readers, begin="BEGIN", set_up=_set_up_reader)
+
+    def set_patience(self, connection: Connection, *, patient: bool) -> None:
+        connection.connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLIS if patient else 0}")
 
     def rows_table(self, columns: RowColumns) -> str:
         fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
@@ -104,7 +108,7 @@ def _engine(url: str, *, pool_size: int, begin: str, set_up: Callable[[Any], Non
     def _connect(connection: Any, record: Any) -> None:  # noqa: ARG001
         # The driver would begin transactions on its own, and always as readers.
         connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT.total_seconds() * 1000)}")
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLIS}")
         connection.execute("PRAGMA foreign_keys = ON")
         set_up(connection)
 
