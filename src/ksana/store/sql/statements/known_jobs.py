@@ -25,7 +25,7 @@ _MET = Statement(
 
 
 class KnownJobs:
-    """Used by the writer's thread alone."""
+    """Used by the writer alone, which does one thing at a time."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[tuple[int, int], Job]] = {}

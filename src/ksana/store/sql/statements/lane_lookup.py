@@ -14,7 +14,7 @@ MOST = 100_000
 
 
 class LaneLookup:
-    """Used by the writer's thread alone."""
+    """Used by the writer alone, which does one thing at a time."""
 
     def __init__(self, jobs: KnownJobs) -> None:
         self._jobs = jobs
