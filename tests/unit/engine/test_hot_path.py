@@ -1,13 +1,16 @@
 """What a node and a call cost in counts that no machine can change: statements, commits, and functions that are called."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bench.dag import chain, complete, layers, running
+import pytest
+from bench.dag import Nothing, chain, complete, layers, running
+from sqlalchemy import event
 from tests.contract.store.counting import counting
 from tests.unit.executors.attempts import attempt
 from tests.unit.executors.witness import witness_on_loopback
@@ -17,6 +20,7 @@ from ksana.domain.events import SYSTEM
 from ksana.domain.outcome import Succeeded
 from ksana.engine.commands import WorkflowDraft
 from ksana.executors.http import HttpExecutor
+from ksana.store.sql import writer
 
 CHAIN, CALLS, RUNS = 30, 40, 40
 OURS = str(Path(executors.__file__).parent)
@@ -32,6 +36,18 @@ async def test_a_node_of_a_chain_is_twelve_statements_and_one_commit(tmp_path: P
             await complete(store, workflows, workflow.key)
     assert count.commits <= CHAIN + 6
     assert count.statements <= 12 * CHAIN + AROUND
+
+
+async def test_a_node_of_a_chain_changes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "SLOW_COMMIT_SECONDS", float("inf"))  # however slow the disk is
+    async with running(tmp_path) as (store, workflows):
+        workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
+        threads: list[int] = []
+        event.listen(store._writing, "commit", lambda _: threads.append(threading.get_ident()))
+        await complete(store, workflows, workflow.key)
+        here = threads.count(threading.get_ident())
+    assert here >= CHAIN
+    assert len(threads) - here <= 6  # of what looks after an engine
 
 
 async def test_nodes_that_are_ready_together_share_their_statements(tmp_path: Path) -> None:
@@ -50,6 +66,23 @@ async def test_runs_that_start_together_share_their_statements(tmp_path: Path) -
         with counting(store) as count:
             await complete(store, workflows, workflow.key, RUNS)
     assert count.statements <= 5 * RUNS
+
+
+async def test_what_is_worked_out_when_a_workflow_is_made_is_not_worked_out_again_to_start_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Any] = []
+
+    def check(_: Nothing, config: Any) -> Any:
+        checked.append(config)
+        return config
+
+    monkeypatch.setattr(Nothing, "check", check)
+    async with running(tmp_path) as (store, workflows):
+        workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
+        assert len(checked) == CHAIN
+        await complete(store, workflows, workflow.key)
+    assert len(checked) == CHAIN
 
 
 @contextmanager

@@ -50,6 +50,8 @@ class NodeDefaults:
 class Resolved:
     snapshot: Snapshot
     references: References
+    jobs: tuple[tuple[str, int, int], ...]
+    """What was found of the jobs that it names: key, id, version."""
 
 
 class Resolver:
@@ -62,14 +64,17 @@ class Resolver:
     async def of_workflow(self, workflow: Workflow) -> Resolved:
         """As `resolve`, of a workflow as it stands."""
         jobs = await self._jobs(workflow.spec.dag)
-        versions = tuple(sorted((key, job.id, job.version) for key, job in jobs.items()))
-        name = (workflow.id, workflow.version, versions)
+        name = (workflow.id, workflow.version, _versions(jobs))
         if name not in self._kept:
-            self._kept[name] = await self._resolved(workflow.spec.dag, jobs, workflow.id)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            self.keep(workflow, await self._resolved(workflow.spec.dag, jobs, workflow.id))
         self._kept.move_to_end(name)
         return self._kept[name]
+
+    def keep(self, workflow: Workflow, resolved: Resolved) -> None:
+        """That this is what the workflow, as it stands, comes to."""
+        self._kept[workflow.id, workflow.version, resolved.jobs] = resolved
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
 
     async def resolve(self, dag: Dag, workflow_id: int | None = None) -> Resolved:
         """InvalidDag, UnknownJob, DisabledJob. `workflow_id` is the workflow's own, if it has one yet: it must not come back to
@@ -85,7 +90,7 @@ class Resolver:
         made = _Nodes(dag, jobs, self._checks, self._defaults).resolved()
         others = await self._workflows(dag, workflow_id)
         ids = frozenset(job.id for job in jobs.values())
-        return Resolved(Snapshot(_digest(dag, made), dag, made), References(ids, others))
+        return Resolved(Snapshot(_digest(dag, made), dag, made), References(ids, others), _versions(jobs))
 
     async def _jobs(self, dag: Dag) -> dict[str, Job]:
         wanted = {node.job for node in dag.nodes if node.job is not None}
@@ -130,6 +135,10 @@ class Resolver:
             waiting = sorted(found - seen)
             seen |= found
         return False
+
+
+def _versions(jobs: Mapping[str, Job]) -> tuple[tuple[str, int, int], ...]:
+    return tuple(sorted((key, job.id, job.version) for key, job in jobs.items()))
 
 
 class _Nodes:

@@ -81,7 +81,9 @@ class WorkflowCommands:
         spec = await _spec(draft.name, draft.dag, draft.description)
         resolved = await self._resolver.resolve(spec.dag)
         new = NewWorkflow(key, spec, draft.enabled, resolved.references, actor)
-        return self._remember(await self._store.create_workflow(new))
+        workflow = self._remember(await self._store.create_workflow(new))
+        self._resolver.keep(workflow, resolved)
+        return workflow
 
     async def change(self, key: str, amendment: Callable[[Workflow], WorkflowEdit], actor: Actor) -> Workflow:
         """What is given changes; worked out anew if somebody else changes it first, unless the edit says which version it is
