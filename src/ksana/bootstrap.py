@@ -134,6 +134,7 @@ class Instance:
             metrics_enabled=self.settings.metrics.enabled,
             refresh_metrics=self._refresh,
             contracts=_contracts(self) if Role.API in self.settings.instance.roles else (),
+            attend=self.store.attend,
         )
         return create_app(probe=self.health, metrics=self.metrics, options=options)
 

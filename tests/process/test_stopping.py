@@ -49,6 +49,9 @@ class QuietStore:
             raise self.error
         return StoreHealth(self.reachable, 0.0)
 
+    def attend(self) -> None:
+        """Nothing holds up the event loop."""
+
     async def close(self) -> None:
         self.diary.entries.append("store closed")
 

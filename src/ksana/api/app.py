@@ -1,6 +1,6 @@
 """The HTTP application, from what it is given: no globals, no back ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class ApiOptions:
     metrics_enabled: bool = True
     refresh_metrics: Refresh | None = None
     max_body: int = MAX_BODY
+    attend: Callable[[], None] = lambda: None
+    """Told that a request has come."""
     contracts: Sequence[Contract] = field(default_factory=tuple)
     console_folder: Path = console.FOLDER
     """Where the built console is, if it is."""
@@ -53,7 +55,7 @@ def create_app(*, probe: Probe, metrics: Metrics, options: ApiOptions) -> FastAP
         redoc_url=None,
         openapi_url="/openapi.json",
         middleware=[
-            Middleware(Observed, metrics=metrics, problems=problems),
+            Middleware(Observed, metrics=metrics, problems=problems, attend=options.attend),
             Middleware(Guarded, hosts=options.allowed_hosts, any_address=options.any_address, problems=problems),
             Middleware(Bounded, problems=problems, limit=options.max_body, larger=larger),
             Middleware(AnswersHead),

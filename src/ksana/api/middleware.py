@@ -6,7 +6,7 @@
 import random
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -87,15 +87,17 @@ async def _nothing() -> Message:
 class Observed:
     """Request ids, security headers, the access log, the figures, and the answer to what nobody expected."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, problems: Problems) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, problems: Problems, attend: Callable[[], None]) -> None:
         self._app = app
         self._metrics = metrics
         self._problems = problems
+        self._attend = attend
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        self._attend()
         request_id = request_id_of(header(scope, b"x-request-id"))
         scope.setdefault("state", {})["request_id"] = request_id
         with bound({"request_id": request_id}):

@@ -686,6 +686,9 @@ class Store(Definitions, Ledger, Queue, Workflows, Plans, Cluster, Journal, Over
     async def ping(self) -> StoreHealth:
         """Whether the database answers; never raises."""
 
+    def attend(self) -> None:
+        """Somebody waits for an answer of this process: for a moment, nothing is to hold up its event loop for long."""
+
     async def diagnose(self) -> Sequence[Diagnosis]:
         """What `ksana doctor` shows: durable settings, clock, version."""
 

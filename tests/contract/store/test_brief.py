@@ -72,6 +72,26 @@ async def test_very_many_commands_are_left_to_the_thread(store: SqlStore) -> Non
 
 
 @embedded
+async def test_while_somebody_waits_for_an_answer_only_a_little_is_applied_by_the_event_loop(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "ATTENTIVE_SECONDS", 3600.0)
+    store.attend()
+    little = [store.writer.submit(where, None, brief=True) for _ in range(writing.FEW_BRIEF)]
+    assert set(await asyncio.gather(*little)) == {threading.get_ident()}
+    much = [store.writer.submit(where, None, brief=True) for _ in range(writing.FEW_BRIEF + 1)]
+    assert threading.get_ident() not in await asyncio.gather(*much)
+    # After a crowd, a few may be the first of the next one: they wait for the others, in the thread.
+    assert await store.writer.submit(where, None, brief=True) != threading.get_ident()
+    rows = writing.FEW_BRIEF_ROWS
+    assert await store.writer.submit(where_with_rows, rows, brief=True) == threading.get_ident()
+    assert await store.writer.submit(where_with_rows, rows + 1, brief=True) != threading.get_ident()
+    monkeypatch.setattr(writing, "ATTENTIVE_SECONDS", -1.0)
+    store.attend()
+    assert await store.writer.submit(where_with_rows, rows + 1, brief=True) == threading.get_ident()
+
+
+@embedded
 async def test_a_brief_command_that_breaks_fails_alone(world: World, store: SqlStore) -> None:
     job = await world.job()
     new = NewExecution(job_id=job.id, ready_at=world.clock.now())

@@ -27,9 +27,13 @@ class Bench:
         self.error: Exception = KsanaError("unset")
         self.metrics = Metrics()
         self.translations: Sequence[Translation] = ()
+        self.attended = 0
 
     async def probe(self) -> Health:
         return self.health
+
+    def attend(self) -> None:
+        self.attended += 1
 
     @asynccontextmanager
     async def client(
@@ -48,6 +52,7 @@ class Bench:
             max_body=1000,
             contracts=[contract],
             console_folder=console_folder,
+            attend=self.attend,
         )
         app = create_app(probe=self.probe, metrics=self.metrics, options=options)
         transport = httpx2.ASGITransport(app=app)

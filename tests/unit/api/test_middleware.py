@@ -39,6 +39,14 @@ async def test_a_request_id_is_taken_over_if_harmless_and_made_otherwise(client:
         assert re.fullmatch("[0-9a-f]{32}", made.headers["x-request-id"])
 
 
+async def test_whoever_holds_up_the_event_loop_is_told_of_each_request(
+    client: httpx2.AsyncClient, bench: Bench
+) -> None:
+    await client.get("/health")
+    await client.get("/nowhere")
+    assert bench.attended == 2
+
+
 async def test_every_answer_has_the_security_headers(client: httpx2.AsyncClient) -> None:
     for path in ("/health", "/nowhere", "/sample/things/raise"):
         headers = (await client.get(path)).headers

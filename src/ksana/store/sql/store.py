@@ -691,6 +691,9 @@ class SqlStore:
             )
         return r.StoreHealth(reachable=True, latency_seconds=self._clock.monotonic() - began)
 
+    def attend(self) -> None:
+        self.writer.attend()
+
     async def diagnose(self) -> Sequence[r.Diagnosis]:
         return await self._read(self._diagnose)
 

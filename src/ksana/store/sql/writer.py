@@ -52,6 +52,10 @@ MOST_BRIEF = 512
 """Commands that the event loop applies itself."""
 MOST_BRIEF_ROWS = 6_000
 """And rows that their statements are about."""
+ATTENTIVE_SECONDS = 0.25
+"""For so long after somebody has asked for something, the event loop applies only what nobody notices:"""
+FEW_BRIEF = 16
+FEW_BRIEF_ROWS = 400
 SLOW_COMMIT_SECONDS = 0.01
 """Where commits take longer, by their moving average, the event loop has better things to do than to wait for the disk."""
 LATEST_WEIGHS = 1 / 8
@@ -135,6 +139,8 @@ class Writer:
         self._waiting: set[asyncio.AbstractEventLoop] = set()
         """Event loops that hand over again when the thread is done."""
         self._does_brief = not dialect.shared and mirror is None
+        self._attentive_until = 0.0
+        """By the monotonic clock."""
         self._commit_seconds = 0.0
         """How long a commit takes, by the latest ones."""
         self._crowd = 0
@@ -203,14 +209,23 @@ class Writer:
             self._does_brief
             and not self._closing
             and not self._called
-            and len(self._commands) <= MOST_BRIEF
+            and len(self._commands) <= self._most_brief()
             and self._commit_seconds < SLOW_COMMIT_SECONDS
             and all(command.brief for command in self._commands)
         )
 
+    def _most_brief(self) -> int:
+        if not self._is_attentive():
+            return MOST_BRIEF
+        return 0 if self._crowd else FEW_BRIEF  # a few of a crowd go with the others
+
+    def _is_attentive(self) -> bool:
+        return time.monotonic() < self._attentive_until
+
     def _apply_briefly(self, loop: asyncio.AbstractEventLoop, batch: list[_Command]) -> None:
         try:
-            answers = self._transact_once(lambda tx: _apply(tx, batch), MOST_BRIEF_ROWS)
+            most_rows = FEW_BRIEF_ROWS if self._is_attentive() else MOST_BRIEF_ROWS
+            answers = self._transact_once(lambda tx: _apply(tx, batch), most_rows)
         except Exception:  # noqa: BLE001  the thread will find out which command it belongs to, and whether to try again
             self._leave_to_the_thread(batch)
             return
@@ -233,6 +248,10 @@ class Writer:
         for loop in waiting:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._hand_over, loop)
+
+    def attend(self) -> None:
+        """Somebody waits for an answer of this process: for a while, its event loop is not held up for long."""
+        self._attentive_until = time.monotonic() + ATTENTIVE_SECONDS
 
     def close(self) -> None:
         """Commits what has been submitted, then ends the thread and its connection."""
