@@ -107,6 +107,23 @@ async def test_a_brief_command_that_breaks_fails_alone(world: World, store: SqlS
 
 
 @embedded
+async def test_a_loop_that_is_told_to_end_in_the_middle_leaves_the_store_in_order(store: SqlStore) -> None:
+    def interrupted(tx: Tx, payloads: list[str]) -> list[Any]:
+        raise KeyboardInterrupt
+
+    async def ask() -> None:
+        await store.writer.submit(interrupted, "x", brief=True)
+
+    def run() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(ask())
+
+    await asyncio.to_thread(run)
+    assert await store.writer.submit(where, None) != threading.get_ident()
+    assert await store.writer.submit(where, None, brief=True) == threading.get_ident()
+
+
+@embedded
 async def test_a_lock_that_somebody_has_does_not_hold_up_the_event_loop(
     url: str, world: World, store: SqlStore
 ) -> None:

@@ -190,7 +190,7 @@ class Writer:
     # The event loop ---------------------------------------------------------------------------------------------
 
     def _brief_batch(self, loop: asyncio.AbstractEventLoop) -> list[_Command]:
-        """What the event loop applies itself. None: the thread has been called, or is not done and will say when it is."""
+        """What the event loop applies itself. Nothing if the thread has been called, or is at work and will say when it is done."""
         with self._wake:
             if not self._can_be_brief():
                 self._called = True
@@ -216,7 +216,7 @@ class Writer:
 
     def _most_brief(self) -> int:
         if not self._is_attentive():
-            return MOST_BRIEF
+            return min(MOST_BRIEF, self._max_batch)
         return 0 if self._crowd else FEW_BRIEF  # a few of a crowd go with the others
 
     def _is_attentive(self) -> bool:
@@ -229,6 +229,11 @@ class Writer:
         except Exception:  # noqa: BLE001  the thread will find out which command it belongs to, and whether to try again
             self._leave_to_the_thread(batch)
             return
+        except (
+            BaseException
+        ):  # the process is told to end: whether it was committed is not known, and nobody waits for it
+            self._done()
+            raise
         self._done()
         _answer(answers, loop)
 
