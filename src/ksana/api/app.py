@@ -37,7 +37,7 @@ class ApiOptions:
     refresh_metrics: Refresh | None = None
     max_body: int = MAX_BODY
     attend: Callable[[], None] = lambda: None
-    """Told that a request has come."""
+    """Told that a request has come, which is not that of a prober."""
     contracts: Sequence[Contract] = field(default_factory=tuple)
     console_folder: Path = console.FOLDER
     """Where the built console is, if it is."""

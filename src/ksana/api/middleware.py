@@ -97,7 +97,8 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self._attend()
+        if scope["path"] not in _PROBES:
+            self._attend()
         request_id = request_id_of(header(scope, b"x-request-id"))
         scope.setdefault("state", {})["request_id"] = request_id
         with bound({"request_id": request_id}):
