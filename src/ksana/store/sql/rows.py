@@ -49,13 +49,26 @@ class Statement:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_prepared", {})
+        object.__setattr__(self, "_compiled", {})
 
     def for_driver(self, dialect: Dialect, driver: Driver, size: int = 0) -> "Prepared":
         """As the driver takes it; worked out once. `size`: its rows are values, with room for so many."""
         known: dict[tuple[str, int], Prepared] = self.__dict__["_prepared"]
         found = known.get((dialect.name, size))
         if found is None:
-            found = known[dialect.name, size] = Prepared(self.render(dialect, size), driver, (size, len(self.rows)))
+            compiled = self._in_words_of(dialect, driver, in_values=size > 0)
+            found = known[dialect.name, size] = Prepared(*compiled, size, len(self.rows))
+        return found
+
+    def _in_words_of(self, dialect: Dialect, driver: Driver, *, in_values: bool) -> tuple[str, tuple[str, ...] | None]:
+        """Its SQL, and its parameters in order if they have no names. The same for all sizes, and dear: worked out once."""
+        known: dict[tuple[str, bool], tuple[str, tuple[str, ...] | None]] = self.__dict__["_compiled"]
+        found = known.get((dialect.name, in_values))
+        if found is None:
+            compiled = text(self.render(dialect, size=int(in_values))).compile(dialect=driver)
+            positions: Sequence[str] | None = getattr(compiled, "positiontup", None)
+            found = str(compiled), None if positions is None else tuple(positions)
+            known[dialect.name, in_values] = found
         return found
 
     def render(self, dialect: Dialect, size: int = 0) -> str:
@@ -71,12 +84,10 @@ class Statement:
 class Prepared:
     """A statement in the words of one driver, to be handed to it without any further work."""
 
-    def __init__(self, sql: str, driver: Driver, room: tuple[int, int] = (0, 0)) -> None:
-        compiled = text(sql).compile(dialect=driver)
-        positions: Sequence[str] | None = getattr(compiled, "positiontup", None)
-        self._positions = None if positions is None else tuple(positions)
-        self._size, self._width = room
-        self.sql = str(compiled)
+    def __init__(self, sql: str, positions: tuple[str, ...] | None, size: int, width: int) -> None:
+        self._positions = positions
+        self._size, self._width = size, width
+        self.sql = sql
         if self._size:
             row = f"({', '.join(['?'] * self._width)})"
             self.sql = self.sql.replace("(VALUES ?)", f"(VALUES {', '.join([row] * self._size)})", 1)
