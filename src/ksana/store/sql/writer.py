@@ -138,7 +138,7 @@ class Writer:
         """The thread is to apply what is there."""
         self._waiting: set[asyncio.AbstractEventLoop] = set()
         """Event loops that hand over again when the thread is done."""
-        self._does_brief = not dialect.shared and mirror is None
+        self._does_brief = bool(dialect.patience) and mirror is None
         self._attentive_until = 0.0
         """By the monotonic clock."""
         self._commit_seconds = 0.0
@@ -229,10 +229,8 @@ class Writer:
         except Exception:  # noqa: BLE001  the thread will find out which command it belongs to, and whether to try again
             self._leave_to_the_thread(batch)
             return
-        except (
-            BaseException
-        ):  # the process is told to end: whether it was committed is not known, and nobody waits for it
-            self._done()
+        except BaseException:
+            self._done()  # told to end: whether it was committed is not known, and nobody waits for the answers
             raise
         self._done()
         _answer(answers, loop)
@@ -387,7 +385,7 @@ class Writer:
         if self._connection is None:
             self._connection, self._patient = self._engine.connect(), True
         if patient is not self._patient:
-            self._dialect.set_patience(self._connection, patient=patient)
+            self._connection.connection.cursor().execute(self._dialect.patience[patient])
             self._patient = patient
         return self._connection
 

@@ -25,7 +25,7 @@ export function RunFacts({ run }: { run: RunDetail }) {
         {run.tenantId && <Fact name={t('runs.tenant')}><TextLink to="/runs" search={{ tenantId: run.tenantId }}>{run.tenantId}</TextLink></Fact>}
         {run.plannedFor && <Fact name={t('runs.planned')}><Instant at={run.plannedFor} exact />{late !== null && <Text span inherit className={classes.late}>{t('runs.late', { by: duration(late) })}</Text>}</Fact>}
         <Fact name={t('runs.started')}><Instant at={run.startedAt} exact /></Fact>
-        {run.kind === 'workflow' && run.reason && !hasEnded(run.status) && <Fact name={t('runs.waitsToBegin')}>{reasonText(run.reason)}</Fact>}
+        {run.kind === 'workflow' && run.reason && run.startedAt === null && !hasEnded(run.status) && <Fact name={t('runs.waitsToBegin')}>{reasonText(run.reason)}</Fact>}
         {run.endedAt && <Fact name={t('runs.ended')}><Instant at={run.endedAt} exact /></Fact>}
         <Fact name={t('runs.duration')}><Duration millis={run.durationMillis} since={hasEnded(run.status) ? null : run.startedAt} /></Fact>
         {run.attempt !== null && run.attempt > 1 && <Fact name={t('runs.attempts')}>{run.attempt}</Fact>}

@@ -68,6 +68,9 @@ class Dialect(ABC):
     or_fail: ClassVar[str] = ""
     """What a statement that writes many rows says behind its verb where it would otherwise keep what it needs to take itself back:
     if one fails, so does its transaction, with everything in it."""
+    patience: ClassVar[Mapping[bool, str]] = {}
+    """What tells a connection whether to wait for a lock that somebody else has. Empty where brief transactions are not for an
+    event loop, since a server is asked."""
     gathers_rows: ClassVar[bool] = False
     """Whether many rows are better taken from it as one JSON text than one by one."""
     shared: ClassVar[bool]
@@ -98,10 +101,6 @@ class Dialect(ABC):
         """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {self.or_fail} {table} AS t SET {changes} FROM {rows} WHERE {on}"
-
-    def set_patience(self, connection: Connection, *, patient: bool) -> None:
-        """Of an embedded database: whether what begins on the connection from now on waits for a lock that somebody else has."""
-        raise NotImplementedError
 
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""

@@ -15,7 +15,10 @@ from ksana.store.sql.dialects.base import Dialect, RowColumns
 
 OLDEST = (3, 35, 0)
 BUSY_TIMEOUT = timedelta(seconds=30)
-BUSY_MILLIS = BUSY_TIMEOUT // timedelta(milliseconds=1)
+PATIENCE = {
+    True: f"PRAGMA busy_timeout = {BUSY_TIMEOUT // timedelta(milliseconds=1)}",
+    False: "PRAGMA busy_timeout = 0",
+}
 
 
 class SqliteDialect(Dialect):
@@ -29,6 +32,7 @@ class SqliteDialect(Dialect):
     or_fail = "OR FAIL"
     # Its driver lets go of the interpreter's lock for each row, and has to wait until the event loop lets it have it again.
     gathers_rows = True
+    patience = PATIENCE
     # The writer holds the whole file from BEGIN IMMEDIATE on: there are no rows to lock.
     marks: ClassVar[dict[str, str]] = {
         # The rows first, then the table by its index: CROSS keeps the planner from turning it round.
@@ -59,9 +63,6 @@ class SqliteDialect(Dialect):
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         return _engine(url, pool_size=options.readers, begin="BEGIN", set_up=_set_up_reader)
-
-    def set_patience(self, connection: Connection, *, patient: bool) -> None:
-        connection.connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLIS if patient else 0}")
 
     def rows_table(self, columns: RowColumns) -> str:
         fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
@@ -108,7 +109,7 @@ def _engine(url: str, *, pool_size: int, begin: str, set_up: Callable[[Any], Non
     def _connect(connection: Any, record: Any) -> None:  # noqa: ARG001
         # The driver would begin transactions on its own, and always as readers.
         connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLIS}")
+        connection.execute(PATIENCE[True])
         connection.execute("PRAGMA foreign_keys = ON")
         set_up(connection)
 
