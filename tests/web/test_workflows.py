@@ -122,9 +122,21 @@ def test_the_graph_of_a_run_stays_where_it_is_while_the_run_waits_begins_and_end
     for run in ("one-1", "one-2"):
         api.post(f"/api/v1/runs/{run}/nodes/hold:complete", json={}).raise_for_status()
         ended(api, run, "SUCCESS")
+        expect(page.get_by_text("Has not begun")).to_have_count(0)
     expect(in_graph(page, "work", "Success")).to_be_visible(timeout=PATIENCE_MILLIS)
     expect(page.get_by_text("Ended")).to_be_visible()
     assert in_graph(page, "work").bounding_box() == before
+
+
+def test_a_run_that_is_being_stopped_does_not_say_that_it_has_not_begun(console: Open, api: httpx2.Client) -> None:
+    create(api, "long", shell("sleeps", "sleep 600"))
+    start(api, "long", "long-1")
+    ended(api, "long-1", "RUNNING")
+    api.post("/api/v1/runs/long-1:stop", json={"reason": "enough"}).raise_for_status()
+    page = console("/runs/long-1").page
+    expect(page.get_by_text("Stopping", exact=True).first).to_be_visible()
+    expect(page.get_by_text("Has not begun")).to_have_count(0)
+    api.post("/api/v1/runs/long-1:stop", json={"force": True}).raise_for_status()
 
 
 def test_a_node_that_failed_is_completed_by_hand_and_the_run_goes_on(
