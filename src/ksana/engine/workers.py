@@ -36,6 +36,10 @@ class _Work:
     """It takes a place. Who has done its work and waits for the commit of its result takes none."""
     dropped: bool = False
     """Its claim no longer counts: nothing is handed back."""
+    begun: bool = False
+    """Its task has taken its first step."""
+    called_off: bool = False
+    """It is not to begin. (A task that is cancelled before its first step never takes it, and could clear nothing away.)"""
 
 
 class Workers:
@@ -97,7 +101,7 @@ class Workers:
         if claim in self._tasks:
             task, work = self._tasks[claim]
             work.dropped = True
-            task.cancel()
+            _stop(task, work)
 
     def abandon(self) -> None:
         """Stops all: others may have them by now."""
@@ -108,20 +112,26 @@ class Workers:
         """Lets what runs end within `grace`, then hands the rest back. Called again with less, it ends the sooner."""
         if self._tasks:
             await asyncio.wait([task for task, _ in self._tasks.values()], timeout=max(0.0, grace.total_seconds()))
-        self._handing_back = True
-        left = [task for task, _ in self._tasks.values()]
-        for task in left:
-            task.cancel()
-        if left:
+        if left := self.hand_back():
             await asyncio.wait(left)
+
+    def hand_back(self) -> "list[asyncio.Task[None]]":
+        """Stops all, each of which hands its work back; it has, when its task has ended."""
+        self._handing_back = True
+        for task, work in self._tasks.values():
+            _stop(task, work)
+        return [task for task, _ in self._tasks.values()]
 
     async def _run(self, claim: Claim, work: _Work) -> None:
         claimed, result = work.claimed, FENCED
+        work.begun = True
         try:
+            if work.called_off:
+                raise asyncio.CancelledError  # noqa: TRY301 - as one that had begun would meet it
             result = await self._runner.run(claimed, lambda: self._executed(work))
         except asyncio.CancelledError:
             if self._handing_back and not work.dropped:
-                await self._hand_back(claimed)
+                await self._hand_back(work)
         except Exception as error:  # noqa: BLE001 - a bug in the pipeline must not cost the other runs their instance
             log().error("run failed", action="run.failed", run_id=claim.execution_id, exc_info=error)
             await self._give_up(claimed, error)
@@ -145,11 +155,12 @@ class Workers:
             if not self._leaning[work.lane]:
                 del self._leaning[work.lane]
 
-    async def _hand_back(self, claimed: Claimed) -> None:
+    async def _hand_back(self, work: _Work) -> None:
         """To the queue, at once; but what must not run twice has failed, since its request may have arrived."""
+        claimed = work.claimed
         claim, now = claim_of(claimed), self._clock.now()
         try:
-            if claimed.job.spec.recovery is RecoveryRule.FAIL:
+            if claimed.job.spec.recovery is RecoveryRule.FAIL and not work.called_off:
                 await self._store.fail(Ending(claim, now, error=STOPPED))
             else:
                 await self._store.hand_back(claim, now)
@@ -170,6 +181,13 @@ class Workers:
             await self._runner.insisted(lambda: self._store.fail(ending))
         except KsanaError as again:
             log().error("not recorded", action="run.not_recorded", run_id=claimed.execution.id, err=again.message)
+
+
+def _stop(task: asyncio.Task[None], work: _Work) -> None:
+    if work.begun:
+        task.cancel()
+    else:
+        work.called_off = True
 
 
 def _ignored(_: Claimed, __: Result) -> None:

@@ -317,6 +317,24 @@ async def test_a_stop_lets_what_runs_end_within_the_grace(sim: Simulation) -> No
     assert (await sim.store.execution(run_id)).status is S.SUCCESS
 
 
+async def test_what_has_not_begun_yet_is_handed_back_even_if_it_must_not_run_twice(sim: Simulation) -> None:
+    run = await sim.run((await sim.job(recovery=RecoveryRule.FAIL)).job)
+    await sim.engine.dispatcher.run_once(sim.clock.now())  # claimed, and nobody has had a turn since
+    sim.engine.workers.hand_back()
+    await sim.idle()
+    given_back = await sim.store.execution(run.id)
+    assert (given_back.status, given_back.attempt, sim.target.asked) == (S.SCHEDULED, 0, [])
+
+
+async def test_what_has_not_begun_yet_gives_its_place_back_when_its_claim_is_lost(sim: Simulation) -> None:
+    run = await sim.run((await sim.job()).job)
+    await sim.engine.dispatcher.run_once(sim.clock.now())
+    sim.engine.workers.abandon()
+    await sim.idle()
+    assert (sim.engine.workers.claims, sim.engine.workers.free) == ([], sim.engine.workers.size)
+    assert ((await sim.store.execution(run.id)).status, sim.target.asked) == (S.RUNNING, [])
+
+
 async def test_an_instance_that_lost_its_lease_writes_nothing(sim: Simulation) -> None:
     run_id = await hold(sim)
     sim.engine.workers.abandon()
