@@ -27,6 +27,7 @@ import structlog
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from bench.databases import Databases
 from bench.options import Options
 from bench.report import Line, at_most
 from bench.spread import Spread
@@ -146,9 +147,12 @@ def shapes(options: Options) -> list[Shape]:
     ]
 
 
-def rate_of(shape: Shape) -> float:
+SQLITE = Databases("sqlite")
+
+
+def rate_of(shape: Shape, place: Databases = SQLITE) -> float:
     """Nodes in a second, with a new engine and a new store."""
-    return 1_000 / uvloop.run(_measure(shape)).wall
+    return 1_000 / uvloop.run(_measure(shape, place)).wall
 
 
 def _shapes(options: Options) -> list[Line]:
@@ -159,19 +163,19 @@ def _shapes(options: Options) -> list[Line]:
     return [Line.of(f"nodes, {name}: Ksana", Spread.of(values), "nodes/s") for name, values in rates.items()]
 
 
-async def _measure(shape: Shape) -> Cost:
+async def _measure(shape: Shape, place: Databases = SQLITE) -> Cost:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        async with running(Path(folder)) as (store, workflows):
+        async with running(place.fresh(Path(folder))) as (store, workflows):
             await _run(store, workflows, Shape("warm-up", layers(10)))
             collect_again()  # as `ksana serve` does once it answers
             return await _run(store, workflows, shape)
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[SqlStore, WorkflowCommands]]:
-    """An engine with nodes that do nothing, on a new database in the folder."""
-    url, clock, signals = f"sqlite:///{folder / 'ksana.db'}", SystemClock(), Signals()
+async def running(url: str) -> AsyncIterator[tuple[SqlStore, WorkflowCommands]]:
+    """An engine with nodes that do nothing, on a new database."""
+    clock, signals = SystemClock(), Signals()
     migrate.upgrade(url, StoreOptions())
     store = open_store(url, options=StoreOptions(), clock=clock)
     executors = Executors([Nothing()], plugins=[])

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0
 AHEAD: Mapping[str, float] = {"sqlite": 10.0, "postgresql": 5.0}
 """How many times the rate of a peer on the same database, at the least, for runs;"""
-FAR_AHEAD = 10.0
+FAR_AHEAD: Mapping[str, float] = {"sqlite": 10.0, "postgresql": 5.0}
 """and for nodes of graphs."""
 
 
@@ -61,7 +61,7 @@ class Work:
     """Ksana's rate by that of each peer, at the least."""
 
 
-HUEY, APSCHEDULER, DBOS = Peer("huey"), Peer("apscheduler"), Peer("dbos")
+HUEY, APSCHEDULER = Peer("huey"), Peer("apscheduler")
 PROCRASTINATE = Peer("procrastinate", "postgresql")
 
 
@@ -76,7 +76,7 @@ def measure(options: Options) -> list[Line]:
             *_runs(options, called, "sqlite", (HUEY, APSCHEDULER)),
             *_runs(options, called, "postgresql", (PROCRASTINATE,)),
         ]
-    return [*lines, *_graphs(options)]
+    return [*lines, *_graphs(options, "sqlite"), *_graphs(options, "postgresql")]
 
 
 def _runs(options: Options, called: Called, store: str, peers: tuple[Peer, ...]) -> list[Line]:
@@ -94,23 +94,25 @@ def _runs(options: Options, called: Called, store: str, peers: tuple[Peer, ...])
         return [missing(f"runs: {each.told}", error) for each in peers]
 
 
-def _graphs(options: Options) -> list[Line]:
+def _graphs(options: Options, store: str) -> list[Line]:
     layers, chain, chains = dag.shapes(options)
-    twenty = ("chains", "20", "10")
-    lines: list[Line] = []
-    for shape, peers in (
-        (layers, {DBOS: ("layers", "10", "10")}),
-        (chain, {DBOS: ("chains", "1", str(options.chain))}),
-        (chains, {DBOS: twenty, HUEY: twenty}),
-    ):
-        work = Work(f"nodes, {shape.name}", "nodes/s", peers, FAR_AHEAD)
-        lines += _in_turns(
-            work,
-            options.times,
-            partial(dag.rate_of, shape),
-            partial(_rate, work=work, place=Databases("sqlite"), url=""),
-        )
-    return lines
+    dbos, twenty = Peer("dbos", store), ("chains", "20", "10")
+    works = [
+        (layers, {dbos: ("layers", "10", "10")}),
+        (chain, {dbos: ("chains", "1", str(options.chain))}),
+        (chains, {dbos: twenty} | ({HUEY: twenty} if store == HUEY.store else {})),
+    ]
+    try:
+        with databases(store) as place:
+            return [line for shape, peers in works for line in _graph(options, place, shape, peers)]
+    except MissingError as error:
+        return [missing(f"nodes: {dbos.told}", error)]
+
+
+def _graph(options: Options, place: Databases, shape: dag.Shape, peers: Mapping[Peer, tuple[str, ...]]) -> list[Line]:
+    work = Work(f"nodes, {shape.name}", "nodes/s", peers, FAR_AHEAD[place.kind])
+    theirs = partial(_rate, work=work, place=place, url="")
+    return _in_turns(work, options.times, partial(dag.rate_of, shape, place), theirs)
 
 
 def _in_turns(work: Work, times: int, ours: Callable[[], float], theirs: Callable[[Peer], float]) -> list[Line]:
@@ -140,8 +142,7 @@ def _in_turns(work: Work, times: int, ours: Callable[[], float], theirs: Callabl
 def _rate(peer: Peer, work: Work, place: Databases, url: str) -> float:
     """Of one run of its program, with a new database."""
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as name:
-        database = str(Path(name) / "peer.db") if place.server is None else place.fresh(Path(name))
-        settings = {"BENCH_TARGET": f"{url}/run", "BENCH_DATABASE": database, "PYTHONPATH": str(ROOT)}
+        settings = {"BENCH_TARGET": f"{url}/run", "BENCH_DATABASE": place.fresh(Path(name)), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             [str(peer.python), "-m", f"bench.peers.with_{peer.name}", *work.peers[peer]],
             env={**os.environ, **settings},

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 
 TARGET = os.environ.get("BENCH_TARGET", "")
 DATABASE = os.environ.get("BENCH_DATABASE", "")
+"""Its address;"""
+FILE = DATABASE.removeprefix("sqlite:///")
+"""and its path, if it is a file."""
 BODY = {"a": 1}
 PATIENCE = 600.0
 

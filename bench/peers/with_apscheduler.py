@@ -12,7 +12,7 @@ from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bench.peers.telling import BODY, DATABASE, PATIENCE, TARGET, numbers, tell
+from bench.peers.telling import BODY, DATABASE, FILE, PATIENCE, TARGET, numbers, tell
 
 AT_ONCE = 64
 ADDED_TOGETHER = 20
@@ -46,7 +46,7 @@ async def post(number: int) -> None:
 
 
 def history() -> sqlite3.Connection:
-    database = sqlite3.connect(f"{DATABASE}.history")
+    database = sqlite3.connect(f"{FILE}.history")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     database.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY, status TEXT, code INTEGER)")
@@ -55,7 +55,7 @@ def history() -> sqlite3.Connection:
 
 async def runs(count: int) -> None:
     scheduler: Any = AsyncIOScheduler(
-        jobstores={"default": SQLAlchemyJobStore(url=f"sqlite:///{DATABASE}")},
+        jobstores={"default": SQLAlchemyJobStore(url=DATABASE)},
         executors={"default": AsyncIOExecutor()},
         job_defaults=RULES,
         timezone="UTC",

@@ -1,4 +1,4 @@
-"""DBOS on SQLite: layers and chains of steps in workflows, in one process. Needs dbos."""
+"""DBOS: layers and chains of steps in workflows, in one process. Needs dbos."""
 
 import asyncio
 import sys
@@ -39,7 +39,7 @@ async def chains(count: int, length: int) -> int:
 
 
 async def main() -> None:
-    DBOS(config={"name": "bench", "system_database_url": f"sqlite:///{DATABASE}", "log_level": "ERROR"})
+    DBOS(config={"name": "bench", "system_database_url": DATABASE, "log_level": "ERROR"})
     DBOS.launch()
     await chains(1, 1)
     began = time.perf_counter()

@@ -7,11 +7,11 @@ import time
 import requests
 from huey import SqliteHuey
 
-from bench.peers.telling import BODY, DATABASE, TARGET, numbers, tell, wait_until, worker
+from bench.peers.telling import BODY, FILE, TARGET, numbers, tell, wait_until, worker
 
 THREADS = 16
 PATIENCE = 600
-huey = SqliteHuey("bench", filename=DATABASE, fsync=True, results=True, store_none=True)
+huey = SqliteHuey("bench", filename=FILE, fsync=True, results=True, store_none=True)
 own = threading.local()
 
 

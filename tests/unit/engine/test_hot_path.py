@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from bench.dag import Nothing, chain, complete, layers, running
+from bench.dag import SQLITE, Nothing, chain, complete, layers, running
 from sqlalchemy import event
 from tests.contract.store.counting import counting
 from tests.unit.executors.attempts import attempt
@@ -29,7 +29,7 @@ AROUND = 30
 
 
 async def test_a_node_of_a_chain_is_twelve_statements_and_one_commit(tmp_path: Path) -> None:
-    async with running(tmp_path) as (store, workflows):
+    async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
         await complete(store, workflows, workflow.key)
         with counting(store) as count:
@@ -40,7 +40,7 @@ async def test_a_node_of_a_chain_is_twelve_statements_and_one_commit(tmp_path: P
 
 async def test_a_node_of_a_chain_changes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "SLOW_COMMIT_SECONDS", float("inf"))  # however slow the disk is
-    async with running(tmp_path) as (store, workflows):
+    async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
         threads: list[int] = []
         event.listen(store._writing, "commit", lambda _: threads.append(threading.get_ident()))
@@ -51,7 +51,7 @@ async def test_a_node_of_a_chain_changes_no_thread(tmp_path: Path, monkeypatch: 
 
 
 async def test_nodes_that_are_ready_together_share_their_statements(tmp_path: Path) -> None:
-    async with running(tmp_path) as (store, workflows):
+    async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("layers", layers(100)), SYSTEM)
         await complete(store, workflows, workflow.key)
         with counting(store) as count:
@@ -60,7 +60,7 @@ async def test_nodes_that_are_ready_together_share_their_statements(tmp_path: Pa
 
 
 async def test_runs_that_start_together_share_their_statements(tmp_path: Path) -> None:
-    async with running(tmp_path) as (store, workflows):
+    async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("short", layers(10)), SYSTEM)
         await complete(store, workflows, workflow.key)
         with counting(store) as count:
@@ -78,7 +78,7 @@ async def test_what_is_worked_out_when_a_workflow_is_made_is_not_worked_out_agai
         return config
 
     monkeypatch.setattr(Nothing, "check", check)
-    async with running(tmp_path) as (store, workflows):
+    async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
         assert len(checked) == CHAIN
         await complete(store, workflows, workflow.key)
