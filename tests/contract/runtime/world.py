@@ -67,7 +67,7 @@ async def emptied_store(url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
 
 
 def _emptied(tx: Tx, commands: list[None]) -> list[int | KsanaError]:
-    return [tx.run(_EMPTY) for _ in commands]
+    return [tx.changed(_EMPTY) for _ in commands]
 
 
 async def _gone(raw: "Redis", key: str) -> bool:

@@ -6,17 +6,22 @@ A round trip more in one of these is a decision, and changes a figure here.
 import asyncio
 import tracemalloc
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from ksana.domain.execution import Claimed
 from ksana.domain.ledger import Firing
-from ksana.store.requests import ClaimRequest
+from ksana.domain.states import ExecutionStatus as S
+from ksana.domain.workflow import Ended
+from ksana.engine.runner import claim_of
+from ksana.store.requests import ClaimRequest, Ending
 from ksana.store.sql.store import SqlStore
 from tests.contract.store.conftest import BACK_ENDS
 from tests.contract.store.counting import counting
 from tests.contract.store.world import World
+from tests.unit.engine.workflow_world import Flow, node
 
 FEW, MANY = 5, 60
 MARK = 1
@@ -53,6 +58,7 @@ async def test_a_claim_is_three_statements_and_one_commit_however_much_it_takes(
     with counting(store) as count:
         assert len(await claimed(world, number)) == number
     assert count.statements <= 3 + marked(store)  # what is ready, their jobs, that they are ours
+    assert count.trips <= 3
     assert count.rows <= number + 3
     assert count.commits == 1
 
@@ -74,6 +80,7 @@ async def test_ends_are_five_statements_and_one_commit_however_many_they_are(
         assert all(await asyncio.gather(*(store.succeed(world.ending(each)) for each in mine)))
     # Ours still, their attempts, where they went, that it happened, and whether any of their jobs has others waiting.
     assert count.statements <= 5 + marked(store)
+    assert count.trips <= (2 if store.shared else 5)
     assert count.rows <= number
     assert count.commits == 1
 
@@ -87,6 +94,7 @@ async def test_what_ends_and_what_is_claimed_next_is_one_commit(world: World, st
         assert all(await asyncio.gather(*ends))
     assert count.commits == 1
     assert count.statements <= 8 + marked(store)
+    assert count.trips <= (5 if store.shared else 8)
 
 
 async def firings(world: World, number: int) -> list[Firing]:
@@ -104,6 +112,7 @@ async def test_a_fire_is_a_handful_of_statements_and_one_commit(world: World, st
     assert sum(len(each.execution_ids) for each in fired) == number
     # Due still, their jobs, the executions (with their ids), the ledger, the cursors.
     assert count.statements <= 6 + marked(store)
+    assert count.trips <= (5 if store.shared else 6)
     assert count.rows <= number + 3 + 1  # the last id that was given
     assert count.commits == 1
 
@@ -137,3 +146,34 @@ async def test_what_a_fire_takes_of_memory_is_bounded_for_each_schedule(world: W
     finally:
         tracemalloc.stop()
     assert peak / MANY < 12_000
+
+
+SMALL, LARGE = {"text": "刹那"}, {"text": "x" * 5_000}
+
+
+@pytest.mark.parametrize(
+    ("output", "seen"),
+    [
+        pytest.param(SMALL, {"a": Ended(S.SUCCESS, SMALL)}, id="small"),
+        pytest.param(None, {"a": Ended(S.SUCCESS, None)}, id="nothing"),
+        pytest.param(LARGE, None, id="large"),
+    ],
+)
+async def test_a_node_that_another_makes_ready_is_claimed_with_what_it_sees(
+    flow: Flow, store: SqlStore, output: Any, seen: dict[str, Ended] | None
+) -> None:
+    await flow.start([node("a"), node("b", "a"), node("c", "b")])
+    now = flow.simulation.clock.now()
+    [first] = await store.claim(ClaimRequest("one", 1), now)
+    with counting(store) as count:
+        ended = asyncio.ensure_future(store.succeed(Ending(claim_of(first), now, output=output)))
+        [second] = await store.claim(ClaimRequest("one", 1), now)
+        assert await ended
+    assert second.node is not None
+    assert (second.node.node_id, second.node.seen) == ("b", seen)
+    assert count.commits == 1
+    asks_for_it = 0 if output is SMALL else 1
+    # The run, the claim, the attempt, its end, that it happened, what comes after, that that is ready, the run, what is ready,
+    # that it is ours.
+    assert count.statements <= 10 + asks_for_it + marked(store)
+    assert count.trips <= (6 if store.shared else 10) + asks_for_it

@@ -35,7 +35,7 @@ async def test_all_rows_are_written_and_seen_whatever_their_number(store: SqlSto
     with store._writing.begin() as connection:
         tx = Tx(connection, store._dialect, 0)
         ids = tx.insert_with_ids("events", _EVENT, [("job.created", at, "many", None) for at in range(number)])
-        assert tx.run(_MOVE, [(event_id, at + 1) for at, event_id in enumerate(ids)]) == number
+        assert tx.changed(_MOVE, [(event_id, at + 1) for at, event_id in enumerate(ids)]) == number
         told = tx.query(_TOLD)
         together = tx.query(_COUNTED, [(event_id, at) for at, event_id in enumerate(ids)])
     assert [(row.id, row.at, row.data) for row in told] == [(each, at + 1, None) for at, each in enumerate(ids)]

@@ -20,6 +20,7 @@ from ksana.store.sql import migrate, open_store, schema
 from ksana.store.sql.statements import claiming
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
+from ksana.store.sql.statements.node_claims import KnownRuns
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
@@ -288,7 +289,8 @@ def _measured(tx: Tx, wishes: list[claiming.Wish]) -> list[int | KsanaError]:
 async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: SqlStore, url: str) -> None:
     earliest, in_turn = ClaimRequest("one", ROOM), ClaimRequest("one", ROOM, in_turn_after="")
     known = KnownJobs()
-    wishes = [claiming.Wish(request, world.clock.now(), LaneLookup(known), known) for request in (earliest, in_turn)]
+    lookup, runs = LaneLookup(known), KnownRuns()
+    wishes = [claiming.Wish(request, world.clock.now(), lookup, known, runs) for request in (earliest, in_turn)]
     await some_jobs(world, 60)
     few = [await store.writer.submit(_measured, wish) for wish in wishes]
     await crowd(world, url, LARGE)

@@ -72,6 +72,7 @@ from ksana.store.sql.statements import (
 )
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
+from ksana.store.sql.statements.node_claims import KnownRuns
 from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Mirror, Writer
@@ -112,6 +113,7 @@ class SqlStore:
         self._closed = False
         self._courier: Courier | None = dialect.courier(url, options)
         self._known_jobs = KnownJobs()
+        self._known_runs = KnownRuns()
         self._lane_lookup = LaneLookup(self._known_jobs)
         name = secrets.token_hex(16)
         self.writer = Writer(
@@ -220,7 +222,7 @@ class SqlStore:
         return await self.writer.submit(enqueuing.enqueue, new, brief=True)
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
-        wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs)
+        wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs, self._known_runs)
         # In a turn of its own, so that what ends in this one is asked for first and goes with it.
         claiming_ = asyncio.ensure_future(self._claimed(wish))
         try:
@@ -588,6 +590,7 @@ class SqlStore:
                 now = from_micros(tx.now())
                 after = self._clock.monotonic()
                 kept, leads = cluster.beat(tx, instance_id, lease, leading, resigning)
+                tx.flush()
         except SQLAlchemyError as error:
             raise translate(error) from error
         return Pulse(leads, now, (before + after) / 2, after - before) if kept else None

@@ -2,26 +2,40 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 
-from ksana.store.sql.dialects.base import Dialect, ServerDialect
+from ksana.store.sql.dialects.base import Dialect, Said, ServerDialect
 from ksana.store.sql.errors import as_sqlalchemy_has_it
 from ksana.store.sql.rows import SIZES, Prepared, Statement, chunks, in_values, insert_rows
 from ksana.store.workflow_requests import EndedRun
 
 T = TypeVar("T")
 NO_ROWS: tuple[Sequence[Any], ...] = ()
+MOST_UNSENT = 1_000_000
+"""Characters of rows that may wait for the next question: with it they must fit into what a server takes at once."""
+MOST_UNSENT_STATEMENTS = 32
 
 
 class TooMuch(Exception):
     """The transaction is about more rows than it may be where it was begun."""
 
 
+@dataclass(slots=True)
+class Fresh:
+    """What a transaction has just found or written, and so need not ask for. Whoever may change it forgets it first."""
+
+    begun: set[int] = field(default_factory=set)
+    """Workflow runs that have begun, locked."""
+    made: dict[tuple[int, str], tuple[str, str]] = field(default_factory=dict)
+    """By run and node, how nodes have ended and what they made, as JSON."""
+
+
 class Tx:
-    """Runs statements on the connection of a transaction that somebody else began and will commit."""
+    """Runs statements on the connection of a transaction that somebody else began and will commit, after `flush`."""
 
     def __init__(
         self,
@@ -31,35 +45,69 @@ class Tx:
         steady: int | None = None,
         most_rows: int | None = None,
     ) -> None:
-        self.connection = connection
+        self._connection = connection
         self.dialect = dialect
+        self._server = dialect if isinstance(dialect, ServerDialect) else None
         self.clock = clock
         """The process's time in microseconds."""
         self._steady = clock if steady is None else steady
         """What `{now}` means on a database that is not shared."""
         self._rows_left = most_rows
         self._opened: Any = None
+        self._unsent: list[Said] = []
+        """What is to be done, in order, and travels with the next question."""
+        self._unsent_size = 0
+        self.fresh = Fresh()
         self.ended_runs: list[EndedRun] = []
         """Workflow runs that end with this transaction, to be told of when it has committed."""
+
+    @property
+    def connection(self) -> Connection:
+        """For statements of SQLAlchemy; everything that was to be done before is done."""
+        self.flush()
+        return self._connection
 
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
         """The rows that it answers with; for a statement with {rows}, of all its chunks one after the other."""
         answers: list[Row[Any]] = []
         gathers = statement.many and self.dialect.gathers_rows
-        for found in self._ask(statement, rows, values, _gathered if gathers else _rows, whole=True):
+        for found in self._ask(statement, rows, values, self._gathered if gathers else self._rows, whole=True):
             answers += found
         return answers
 
-    def run(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> int:
-        """How many rows it changed."""
-        return sum(self._ask(statement, rows, values, _changed, whole=False))
+    def changed(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> int:
+        """Does it; how many rows it changed."""
+        return sum(self._ask(statement, rows, values, self._changed, whole=False))
+
+    def run(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> None:
+        """Does it. If there is a server to be asked, it travels with the next question: each that waits for its answer takes
+        longer on its way than to be answered."""
+        if self._server is None:
+            self.changed(statement, rows, **values)
+            return
+        values["clock"] = self._steady
+        for prepared in self._forms(statement, list(rows), values, whole=False):
+            parameters = dict(prepared.parameters(values))
+            self._unsent.append((prepared.sql, parameters))
+            self._unsent_size += len(parameters.get("rows", ""))
+            if self._unsent_size > MOST_UNSENT or len(self._unsent) >= MOST_UNSENT_STATEMENTS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Everything that was to be done is done."""
+        if self._unsent:
+            sql = self._unsent[-1][0]
+            try:
+                self._sent()
+            except Exception as error:
+                raise as_sqlalchemy_has_it(error, self._connection, sql) from error
 
     def _ask(
         self,
         statement: Statement,
         rows: Iterable[Sequence[Any]],
         values: dict[str, Any],
-        answer: Callable[[Any, Prepared, Any], T],
+        answer: Callable[[Prepared, Any], T],
         *,
         whole: bool,
     ) -> list[T]:
@@ -68,16 +116,45 @@ class Tx:
         answers: list[T] = []
         for prepared in self._forms(statement, list(rows), values, whole=whole):
             try:
-                answers.append(answer(self._cursor(), prepared, prepared.parameters(values)))
+                answers.append(answer(prepared, prepared.parameters(values)))
             except Exception as error:
-                raise as_sqlalchemy_has_it(error, self.connection, prepared.sql) from error
+                raise as_sqlalchemy_has_it(error, self._connection, prepared.sql) from error
         return answers
+
+    def _executed(self, sql: str, parameters: Any) -> Any:
+        """The cursor that has its answer; what had to be done before has been."""
+        if self._unsent:
+            return self._sent((sql, parameters))
+        cursor = self._cursor()
+        cursor.execute(sql, parameters)
+        return cursor
+
+    def _sent(self, *question: Said) -> Any:
+        """The cursor that has the answer to the last of what was to be done, and to the question if there is one."""
+        said, self._unsent, self._unsent_size = [*self._unsent, *question], [], 0
+        return self.dialect.together(self._connection.connection.dbapi_connection, said)
+
+    def _rows(self, prepared: Prepared, parameters: Any) -> list[Any]:
+        cursor = self._executed(prepared.sql, parameters)
+        found = cursor.fetchall()
+        return prepared.named(cursor.description, found) if found else []
+
+    def _gathered(self, prepared: Prepared, parameters: Any) -> list[Any]:
+        if not prepared.gathering:
+            return self._rows(prepared, parameters)  # which tells its columns
+        try:
+            return prepared.gathered(self._executed(prepared.gathering, parameters).fetchone()[0])
+        except sqlite3.DataError:  # more than one text can hold
+            return self._rows(prepared, parameters)
+
+    def _changed(self, prepared: Prepared, parameters: Any) -> int:
+        return int(self._executed(prepared.sql, parameters).rowcount)
 
     def _forms(
         self, statement: Statement, rows: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
     ) -> Iterator[Prepared]:
         """The statement for each part of its rows, which is then among the values. `whole`: it looks at all of them together."""
-        dialect, driver = self.dialect, self.connection.dialect
+        dialect, driver = self.dialect, self._connection.dialect
         if self._rows_left is not None:
             self._rows_left -= len(rows)
             if self._rows_left < 0:
@@ -96,18 +173,18 @@ class Tx:
     def _cursor(self) -> Any:
         """One for the whole transaction."""
         if self._opened is None:
-            self._opened = self.connection.connection.cursor()
+            self._opened = self._connection.connection.cursor()
         return self._opened
 
     def insert_with_ids(
         self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]
     ) -> list[int]:
         """Inserts rows into a table with growing ids; the ids, in the order of the rows."""
-        if not isinstance(self.dialect, ServerDialect):
+        if self._server is None:
             return self._insert_counting(table, tuple(columns), rows)
         ids: list[int] = []
         for chunk, count in chunks(rows):
-            ids += self.dialect.insert_with_ids(self.connection, table, columns, chunk, count)
+            ids += self._server.insert_with_ids(self.connection, table, columns, chunk, count)
         return ids
 
     def _insert_counting(
@@ -139,24 +216,3 @@ _LAST_ID = Statement("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE na
 @cache
 def _numbered(table: str, columns: tuple[tuple[str, str], ...]) -> Statement:
     return insert_rows(table, (("id", "int"), *columns))
-
-
-def _rows(cursor: Any, prepared: Prepared, parameters: Any) -> list[Any]:
-    cursor.execute(prepared.sql, parameters)
-    found = cursor.fetchall()
-    return prepared.named(cursor.description, found) if found else []
-
-
-def _gathered(cursor: Any, prepared: Prepared, parameters: Any) -> list[Any]:
-    if not prepared.gathering:
-        return _rows(cursor, prepared, parameters)  # which tells its columns
-    try:
-        cursor.execute(prepared.gathering, parameters)
-        return prepared.gathered(cursor.fetchone()[0])
-    except sqlite3.DataError:  # more than one text can hold
-        return _rows(cursor, prepared, parameters)
-
-
-def _changed(cursor: Any, prepared: Prepared, parameters: Any) -> int:
-    cursor.execute(prepared.sql, parameters)
-    return int(cursor.rowcount)

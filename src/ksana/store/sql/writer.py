@@ -34,7 +34,7 @@ from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.steady import Steady
-from ksana.store.sql.tx import Tx
+from ksana.store.sql.tx import Fresh, Tx
 from ksana.store.workflow_requests import EndedRun
 
 P = TypeVar("P")
@@ -69,8 +69,10 @@ _WORTH_ANOTHER_TRY = {
 }
 
 _FORGOTTEN_AFTER = 7 * 86_400_000_000
-_OPEN = Statement("INSERT INTO writers (id, batch, marked_at) VALUES (:writer, :batch, {now})")
-_MARK = Statement("UPDATE writers SET batch = :batch, marked_at = {now} WHERE id = :writer")
+_MARK = Statement(
+    "INSERT INTO writers (id, batch, marked_at) VALUES (:writer, :batch, {now})"
+    " {if_there} batch = :batch, marked_at = {now}"
+)
 # Locking: a COMMIT that the server is still working on holds the row, and is waited for.
 _MARKED = Statement("SELECT t.batch FROM writers t WHERE t.id = :writer {for_update}")
 _CLOSE = Statement("DELETE FROM writers WHERE id = :writer")
@@ -330,10 +332,11 @@ class Writer:
         transaction = connection.begin()
         try:
             tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros(), most_rows)
-            answer = body(tx)
             self._mark(tx)
+            answer = body(tx)
             if self._mirror is not None:
                 self._mirror.write(tx)
+            tx.flush()
         except BaseException:
             transaction.rollback()
             raise
@@ -360,9 +363,7 @@ class Writer:
         """Writes the batch's number, by which it can be found if the answer to its COMMIT is lost."""
         self._batch += 1
         if self._dialect.shared:
-            marked = tx.run(_MARK, batch=self._batch, writer=self._name)
-            if not marked:
-                tx.run(_OPEN, batch=self._batch, writer=self._name)
+            tx.run(_MARK, batch=self._batch, writer=self._name)
 
     def _was_committed(self, error: SQLAlchemyError) -> bool:
         """Whether the transaction whose COMMIT broke is there, by the number that it wrote."""
@@ -423,6 +424,8 @@ def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
         kinds.setdefault(command.handler, []).append(command)
     answers: list[tuple[_Command, Any]] = []
     for handler, commands in kinds.items():
+        if not commands[0].last:
+            tx.fresh = Fresh()  # it may change what those before it have found
         results = handler(tx, [command.payload for command in commands])
         answers += zip(commands, results, strict=True)
     return answers

@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine
 
 from ksana.store.requests import Diagnosis, StoreOptions
 
 RowColumns = Sequence[tuple[str, str]]
+Said = tuple[str, Mapping[str, Any]]
+"""A statement as the driver takes it, with its parameters."""
 
 
 READING_SECONDS = 30
@@ -55,8 +57,8 @@ class Dialect(ABC):
     """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
     {by_id}, {by_ready}, {by_node}, {by_owner}, {by_share} and {by_job_status} (the index by which it is to be read), and for
     {status}, a state that no index is to be searched by, in a statement; {in_ready_index}, what the rows of the
-    index {by_ready} have in common; {share}, the share of one that
-    can be claimed."""
+    index {by_ready} have in common; {share}, the share of one that can be claimed; {if_there}, behind an INSERT, what it
+    sets if its `id` is there already."""
     seeks_shares: ClassVar[bool] = True
     """Whether a statement that goes from row to row finds each next share by the index."""
     sees_what_is_the_same: ClassVar[bool] = True
@@ -105,6 +107,14 @@ class Dialect(ABC):
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""
         return ""
+
+    def together(self, connection: Any, said: Sequence[Said]) -> Any:
+        """Does all of these, one after the other; the driver's cursor with the answer to the last. If one fails, that is raised,
+        and those after it are not done. A server does them all before it answers, and so is waited for once."""
+        cursor = connection.cursor()
+        for sql, parameters in said:
+            cursor.execute(sql, parameters)
+        return cursor
 
     @abstractmethod
     def diagnose(self, connection: Connection) -> list[Diagnosis]:

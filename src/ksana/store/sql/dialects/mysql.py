@@ -1,17 +1,18 @@
 """MySQL (8.0 or later) and MariaDB (10.6 or later): several instances, row locks, READ COMMITTED."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
 import orjson
 import pymysql
+from pymysql.constants import CLIENT
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, Said, ServerDialect
 
 _MIGRATION_LOCK = "ksana_migration"
 # A key is compared with an indexed column, which a LONGTEXT cannot be.
@@ -53,6 +54,7 @@ class MysqlDialect(ServerDialect):
         # MariaDB has no FOR SHARE.
         "for_share": "LOCK IN SHARE MODE",
         "for_update_jobs": "FOR UPDATE SKIP LOCKED",
+        "if_there": "ON DUPLICATE KEY UPDATE",
         # For a small table the planner would rather read, and lock, all of it.
         "by_id": "FORCE INDEX (PRIMARY)",
         "by_ready": "FORCE INDEX (ix_executions_ready)",
@@ -87,6 +89,9 @@ class MysqlDialect(ServerDialect):
                 # The driver's connect_timeout ends before the server's greeting; a silent one is given up all the same.
                 "read_timeout": seconds,
                 "write_timeout": pool.patience,
+                # What an UPDATE found counts, not what was different; and see `together`: what is in a statement beside its
+                # parameters, nobody outside has a word in.
+                "client_flag": CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
             },
         )
 
@@ -134,6 +139,13 @@ class MysqlDialect(ServerDialect):
         first = int(result.lastrowid)
         step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
         return [first + position * step for position in range(count)]
+
+    def together(self, connection: Any, said: Sequence[Said]) -> Any:
+        cursor = connection.cursor()
+        cursor.execute(";\n".join(cursor.mogrify(sql, parameters) for sql, parameters in said))
+        while cursor.nextset():
+            pass
+        return cursor
 
     def diagnose(self, connection: Connection) -> list[Diagnosis]:
         def setting(name: str) -> str:

@@ -1,12 +1,13 @@
 """PostgreSQL: several instances, row locks, READ COMMITTED."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Courier, Pool, RowColumns, ServerDialect
+from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Courier, Pool, RowColumns, Said, ServerDialect
 from ksana.store.sql.dialects.postgresql_courier import PostgresqlCourier
 
 _MIGRATION_LOCK = 7_100_001
@@ -29,6 +30,7 @@ class PostgresqlDialect(ServerDialect):
         "for_share": "FOR SHARE OF t",
         # NO KEY: foreign keys that point to jobs need not wait for a claim.
         "for_update_jobs": "FOR NO KEY UPDATE OF t SKIP LOCKED",
+        "if_there": "ON CONFLICT (id) DO UPDATE SET",
         "by_id": "",
         "by_ready": "",
         "in_ready_index": "t.ready_at IS NOT NULL",
@@ -87,6 +89,15 @@ class PostgresqlDialect(ServerDialect):
         if len(ids) != count:
             raise AssertionError(f"{len(ids)} rows of {count} were inserted into {table}")
         return ids
+
+    def together(self, connection: Any, said: Sequence[Said]) -> Any:
+        *before, (sql, parameters) = said
+        cursor = connection.cursor()
+        with connection.pipeline():
+            for each, its_parameters in before:
+                connection.cursor().execute(each, its_parameters)
+            cursor.execute(sql, parameters)
+        return cursor
 
     def diagnose(self, connection: Connection) -> list[Diagnosis]:
         def setting(name: str) -> str:

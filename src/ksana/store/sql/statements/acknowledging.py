@@ -29,7 +29,7 @@ def acknowledge(tx: Tx, given: list[Acknowledgement]) -> list[datetime | KsanaEr
 def _acknowledge(tx: Tx, given: Acknowledgement) -> int:
     target, until = given.target, to_micros(given.until)
     key = {"kind": ALL, "target_id": ALL_ID} if target is None else {"kind": target.kind.value, "target_id": target.id}
-    if tx.run(_RAISE, until=until, **key) == 0:
+    if tx.changed(_RAISE, until=until, **key) == 0:
         tx.core_run(insert(schema.acknowledgements).values(**key, seen_until=until))
     subject = "failures/all" if target is None else f"{target.kind}/{target.id}"
     told = {"until": given.until.isoformat(), **why(given.actor)}

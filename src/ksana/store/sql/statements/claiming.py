@@ -27,7 +27,7 @@ from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
 from ksana.store.sql.statements import turns
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
-from ksana.store.sql.statements.node_claims import Flows, flows_of, node_claims
+from ksana.store.sql.statements.node_claims import Flows, KnownRuns, flows_of, node_claims
 from ksana.store.sql.statements.settling import Moved, apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
@@ -86,6 +86,7 @@ class Wish:
     now: datetime
     lookup: LaneLookup
     known: KnownJobs
+    known_runs: KnownRuns
 
 
 def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
@@ -179,7 +180,7 @@ class Taking:
         self._meet_jobs({row.job_id for row in ready if row.job_id is not None})
         job_rows, jobs = self._job_rows, self._jobs
         ready = _without_deleted(tx, ready, job_rows, jobs, wish)
-        flows = flows_of(tx, ready)
+        flows = flows_of(tx, ready, wish.known_runs)
         ready = _without_unreadable(tx, ready, flows, wish)
         mine, parked, passed = self._chosen(ready, jobs, flows, _room(tx, ready, job_rows))
         if parked:

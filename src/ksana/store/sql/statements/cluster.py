@@ -92,15 +92,15 @@ def beat(
     tx: Tx, instance_id: str, lease: timedelta, leading: Lease | None, resigning: Lease | None
 ) -> tuple[bool, bool]:
     """Whether the instance's lease was renewed, and whether the lock that it leads by was."""
-    if tx.run(BEAT, id=instance_id, lease=lease // _MICROSECOND) != 1:
+    if tx.changed(BEAT, id=instance_id, lease=lease // _MICROSECOND) != 1:
         return False, False
     if resigning is not None:
         tx.run(_RELEASE, **_holder(resigning))
-    return True, leading is not None and tx.run(_RENEW, ttl=lease // _MICROSECOND, **_holder(leading)) == 1
+    return True, leading is not None and tx.changed(_RENEW, ttl=lease // _MICROSECOND, **_holder(leading)) == 1
 
 
 def leave(tx: Tx, ids: list[str]) -> list[bool | KsanaError]:
-    left: list[bool | KsanaError] = [tx.run(_LEAVE, id=instance_id) == 1 for instance_id in ids]
+    left: list[bool | KsanaError] = [tx.changed(_LEAVE, id=instance_id) == 1 for instance_id in ids]
     gone = [instance_id for instance_id, was_alive in zip(ids, left, strict=True) if was_alive]
     record_events(tx, tx.clock, [(EventType.INSTANCE_LEFT, f"instance/{instance_id}", None) for instance_id in gone])
     return left
@@ -118,7 +118,7 @@ def _acquire(tx: Tx, wanted: Acquisition) -> Lease | None:
     }
     if not tx.query(_KNOWN, name=wanted.name):
         tx.run(_MAKE, **values)
-    elif not tx.run(_TAKE, **values) and not tx.run(_KEEP, **values):
+    elif not tx.changed(_TAKE, **values) and not tx.changed(_KEEP, **values):
         return None
     return _read(tx, wanted.name)
 
@@ -129,11 +129,11 @@ def renew(tx: Tx, renewals: list[Renewal]) -> list[Lease | KsanaError | None]:
 
 def _renew(tx: Tx, wanted: Renewal) -> Lease | None:
     ttl = wanted.ttl // _MICROSECOND
-    return _read(tx, wanted.lease.name) if tx.run(_RENEW, ttl=ttl, **_holder(wanted.lease)) else None
+    return _read(tx, wanted.lease.name) if tx.changed(_RENEW, ttl=ttl, **_holder(wanted.lease)) else None
 
 
 def release(tx: Tx, leases: list[Lease]) -> list[bool | KsanaError]:
-    return [tx.run(_RELEASE, **_holder(lease)) == 1 for lease in leases]
+    return [tx.changed(_RELEASE, **_holder(lease)) == 1 for lease in leases]
 
 
 def held(tx: Tx, name: str) -> Lease | None:

@@ -14,6 +14,10 @@ from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
 from ksana.store.sql.statements import artifacts, snapshots
 from ksana.store.sql.tx import Tx
 
+MOST = 2_000
+"""Runs that are kept,"""
+SMALL = 4_000
+"""with parameters of so many characters at the most."""
 _IDS = columns(id="int")
 _RUNS = Statement(
     "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth, t.task_id, t.tenant_id"
@@ -43,16 +47,36 @@ class Flows:
         return None if run is None else self.snapshots[run.snapshot].nodes.get(node_of_item(row.node_id))
 
 
-def flows_of(tx: Tx, ready: list[Row[Any]]) -> Flows:
+class KnownRuns:
+    """The runs that claims meet, kept as they were read: except for its state, nothing of it changes. Used by the writer alone,
+    which does one thing at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Row[Any]] = {}
+
+    def meet(self, tx: Tx, run_ids: set[int]) -> dict[int, Row[Any]]:
+        """Their rows; the states of those that `tx` knows to have begun may be old."""
+        known = self._known
+        found = {each: known[each] for each in run_ids & tx.fresh.begun & known.keys()}
+        if len(found) < len(run_ids):
+            read = {run.id: run for run in tx.query(_RUNS, id_rows(run_ids - found.keys()))}
+            found |= read
+            if len(known) > MOST:
+                known.clear()
+            known |= {each: run for each, run in read.items() if len(run.params or "") <= SMALL}
+        return found
+
+
+def flows_of(tx: Tx, ready: list[Row[Any]], known: KnownRuns) -> Flows:
     ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
-    found = {run.id: run for run in tx.query(_RUNS, id_rows(ids))} if ids else {}
+    found = known.meet(tx, ids) if ids else {}
     return Flows(found, snapshots.read(tx, (run.snapshot for run in found.values())))
 
 
 def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> dict[int, NodeClaim]:
     """What each of these nodes is by the run that it belongs to; those runs have begun now."""
     runs = {row.workflow_run_id: flows.runs[row.workflow_run_id] for row in rows}
-    beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING]
+    beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING and run.id not in tx.fresh.begun]
     if beginning:
         tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
     params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}

@@ -33,7 +33,7 @@ def read(tx: Tx, limit: int) -> list[OutboxRow]:
 
 
 def done(tx: Tx, batches: list[tuple[int, ...]]) -> list[int | KsanaError]:
-    return [tx.run(_DONE, [(each,) for each in sorted(batch)]) for batch in batches]
+    return [tx.changed(_DONE, [(each,) for each in sorted(batch)]) for batch in batches]
 
 
 def oldest(tx: Tx) -> int | None:

@@ -99,6 +99,7 @@ def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
         return {}
     rows = tx.query(_LOCK, [(run_id,) for run_id in wanted])
     known = snapshots.read(tx, (row.snapshot for row in rows))
+    tx.fresh.begun.update(row.id for row in rows if row.status == RunStatus.RUNNING)
     return {
         row.id: RunNow(
             row,

@@ -162,7 +162,7 @@ def _write(tx: Tx, statement: Statement, writes: Sequence[RuntimeWrite]) -> None
 
 
 def _delete_all(tx: Tx, names: set[Name]) -> int:
-    return tx.run(_DELETE, sorted(names)) if names else 0
+    return tx.changed(_DELETE, sorted(names)) if names else 0
 
 
 def _name(write: RuntimeWrite) -> Name:

@@ -31,7 +31,7 @@ from ksana.domain.workflow import WAIT, node_of_item
 from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, brief, columns, insert_rows, storable, to_json, update_by_id
-from ksana.store.sql.statements import admission, runs
+from ksana.store.sql.statements import admission, artifacts, runs
 from ksana.store.sql.statements.advancing import EndedNode, advance, results_of
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.statements.runs import RunNow
@@ -239,9 +239,10 @@ def _by_id(move: Moved) -> int:
 
 def _write(tx: Tx, moved: list[Moved]) -> None:
     """Where they are from now on."""
-    ended = [_ended_row(move) for move in moved if _only_ends(move)]
+    ended = [(_ended_row(move), move.row) for move in moved if _only_ends(move)]
     if ended:
-        tx.run(_END, ended)
+        tx.run(_END, [row for row, _ in ended])
+        artifacts.note(tx, ((of.workflow_run_id, of.node_id, row[1], row[2]) for row, of in ended))
     if len(ended) < len(moved):
         tx.run(_SETTLE, [_settled_row(move) for move in moved if not _only_ends(move)])
 

@@ -19,7 +19,7 @@ _USE = Statement("UPDATE snapshots SET used_at = :at WHERE digest = :digest")
 def keep(tx: Tx, snapshots: Iterable[Snapshot], at: int) -> None:
     """Each of them is there from now on."""
     for snapshot in {each.digest: each for each in snapshots}.values():
-        if tx.run(_USE, digest=snapshot.digest, at=at) == 0:
+        if tx.changed(_USE, digest=snapshot.digest, at=at) == 0:
             values = {"digest": snapshot.digest, "document": snapshot_json(snapshot), "used_at": at}
             tx.core_run(insert(schema.snapshots).values(values))
         SNAPSHOTS.add(snapshot)
