@@ -70,7 +70,7 @@ async def test_what_cannot_be_done_is_told_and_nothing_after_it_is_done(store: S
                 tx.query(_READ)
             tx.flush()
 
-    with pytest.raises(DBAPIError, match="(?i)null"):
+    with pytest.raises(DBAPIError, match=r"(?i)null"):
         write()
     with store._writing.begin() as connection:
         assert Tx(connection, store._dialect, 0).query(_READ) == []

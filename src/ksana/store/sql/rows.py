@@ -29,6 +29,9 @@ MAX_ROW_BYTES = 7_000_000
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """How many rows a statement with values has room for: few, so that each is prepared once. What is left of the room is NULL."""
 
+MOST_LISTED = 64_000
+"""Characters of rows that are parameters of their own."""
+
 MAX_TEXT_LENGTH = 16_000
 """Characters of at most four bytes each."""
 
@@ -44,6 +47,8 @@ class Statement:
 
     template: str | Callable[[Dialect, str], str]
     rows: tuple[tuple[str, str], ...] = ()
+    listed: "Callable[[Dialect, int], str] | None" = None
+    """The same for so many rows whose values are parameters of their own, where the dialect has it."""
     many: bool = False
     """It often answers with many rows, and little in each: where each row by itself would be dear, they come as one text."""
 
@@ -70,6 +75,24 @@ class Statement:
             found = str(compiled), None if positions is None else tuple(positions)
             known[dialect.name, in_values] = found
         return found
+
+    def for_few(self, dialect: Dialect, driver: Driver, rows: Sequence[Sequence[Any]]) -> "Prepared | None":
+        """With room for these rows as parameters of their own; None if it is better asked in another way."""
+        if self.listed is None or not 0 < len(rows) <= dialect.most_listed or _size(rows) > MOST_LISTED:
+            return None
+        known: dict[tuple[str, int], Prepared] = self.__dict__["_prepared"]
+        found = known.get((dialect.name, -len(rows)))
+        if found is None:
+            compiled = text(self.listed(dialect, len(rows))).compile(dialect=driver)
+            found = known[dialect.name, -len(rows)] = Prepared(str(compiled), None, 0, len(self.rows))
+        return found
+
+    def in_list(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """The parameters of these rows."""
+        names = [name for name, _ in self.rows]
+        return {
+            f"{name}_{place}": value for place, row in enumerate(rows) for name, value in zip(names, row, strict=True)
+        }
 
     def render(self, dialect: Dialect, size: int = 0) -> str:
         """In the dialect's SQL, with its parameters as `:name`."""
@@ -132,7 +155,11 @@ def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: s
 
     A value is an SQL expression in which columns are written `t.x` (as stored) or `r.x` (as given).
     """
-    return Statement(lambda dialect, source: dialect.update_joined(table, assignments, source), rows)
+    return Statement(
+        lambda dialect, source: dialect.update_joined(table, assignments, source),
+        rows,
+        lambda dialect, count: dialect.update_listed(table, assignments, rows, count),
+    )
 
 
 def update_by(on: str, table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:
@@ -155,6 +182,10 @@ def insert_rows(table: str, rows: tuple[tuple[str, str], ...]) -> Statement:
 def id_rows(ids: Iterable[int]) -> list[tuple[int]]:
     """For a row set of ids alone: each once, in order."""
     return [(row_id,) for row_id in sorted(set(ids))]
+
+
+def _size(rows: Sequence[Sequence[Any]]) -> int:
+    return sum(len(value) for row in rows for value in row if isinstance(value, str))
 
 
 def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:

@@ -165,6 +165,9 @@ class Tx:
             for size, part in in_values(rows):
                 values["rows"], values["size"] = part, len(part)
                 yield statement.for_driver(dialect, driver, size)
+        elif (listed := statement.for_few(dialect, driver, rows)) is not None:
+            values.update(statement.in_list(rows))
+            yield listed
         else:
             for chunk, _ in chunks(rows):
                 values["rows"] = chunk

@@ -75,6 +75,8 @@ class Dialect(ABC):
     event loop, since a server is asked."""
     gathers_rows: ClassVar[bool] = False
     """Whether many rows are better taken from it as one JSON text than one by one."""
+    most_listed: ClassVar[int] = 0
+    """Up to how many rows an UPDATE is better given as parameters of their own."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 
@@ -103,6 +105,10 @@ class Dialect(ABC):
         """UPDATE of `table` (as `t`) from the rows `r` that go with it; `on` is about its primary key."""
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {self.or_fail} {table} AS t SET {changes} FROM {rows} WHERE {on}"
+
+    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str:
+        """The same for `count` rows, at most `most_listed`, whose values are parameters of their own: `:name_0`, `:name_1`, …"""
+        raise NotImplementedError
 
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""

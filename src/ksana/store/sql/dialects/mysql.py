@@ -1,5 +1,6 @@
 """MySQL (8.0 or later) and MariaDB (10.6 or later): several instances, row locks, READ COMMITTED."""
 
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -16,6 +17,7 @@ from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, 
 
 _MIGRATION_LOCK = "ksana_migration"
 # A key is compared with an indexed column, which a LONGTEXT cannot be.
+_GIVEN = re.compile(r"\br\.(\w+)")
 _TYPES = {"int": "BIGINT", "text": "LONGTEXT", "key": "VARCHAR(128)"}
 
 
@@ -43,6 +45,7 @@ class MysqlDialect(ServerDialect):
     name = "mysql"
     # Compared with a value of another row, a column is not searched for: every row before it would be read, for each share.
     seeks_shares = False
+    most_listed = 64
     # For pairs it reads what comes before, too; it is OR that it makes ranges of.
     seeks_pairs = False
     marks: ClassVar[dict[str, str]] = {
@@ -124,6 +127,19 @@ class MysqlDialect(ServerDialect):
         # UPDATE has no FROM here; and later assignments see what earlier ones set, so none reads a column another sets.
         changes = ", ".join(f"t.{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {rows} STRAIGHT_JOIN {table} AS t {self.marks['by_id']} ON {on} SET {changes}"
+
+    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str:
+        # Joined to other rows, a table is updated by way of another, on the disk if a text is among what is set.
+        ids = ", ".join(f":id_{row}" for row in range(count))
+        types = dict(columns)
+
+        def of_its_row(given: re.Match[str]) -> str:
+            name = given[1]
+            value = f"ELT(FIELD(t.id, {ids}), {', '.join(f':{name}_{row}' for row in range(count))})"
+            return f"CAST({value} AS SIGNED)" if types[name] == "int" else value
+
+        changes = ", ".join(f"t.{column} = {_GIVEN.sub(of_its_row, value)}" for column, value in assignments.items())
+        return f"UPDATE {table} AS t {self.marks['by_id']} SET {changes} WHERE t.id IN ({ids})"
 
     def insert_with_ids(
         self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
