@@ -31,10 +31,10 @@ def counting(store: SqlStore) -> Iterator[Count]:
     parameters, named, gathered = Prepared.parameters, Prepared.named, Prepared.gathered
     cursor, sent = Tx._cursor, Tx._sent
 
-    def asked(self: Prepared, values: Any) -> Any:
+    def asked(self: Prepared, *given: Any) -> Any:
         count.statements += 1
         count.sql.add(self.sql)
-        return parameters(self, values)
+        return parameters(self, *given)
 
     def answered(self: Prepared, description: Any, rows: Any) -> list[Any]:
         found = named(self, description, rows)

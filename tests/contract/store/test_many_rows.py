@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ksana.domain.errors import KsanaError
-from ksana.store.sql.rows import SIZES, Statement, columns, in_values, insert_rows, update_by_id
+from ksana.store.sql.rows import MOST_VARIABLES, SIZES, Statement, columns, in_values, insert_rows, update_by_id
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.contract.store.conftest import BACK_ENDS
@@ -90,13 +90,16 @@ async def test_a_row_that_cannot_be_written_takes_its_whole_transaction_back(sto
         assert len(Tx(connection, store._dialect, 0).query(_TOLD)) == len(good)
 
 
+@pytest.mark.parametrize("width", [1, 13, 30, MOST_VARIABLES + 1])
 @pytest.mark.parametrize("number", NUMBERS)
-def test_there_is_room_for_each_part_and_no_more_than_half_as_much_again(number: int) -> None:
-    parts = list(in_values([(each,) for each in range(number)]))
-    assert [row for _, part in parts for row in part] == [(each,) for each in range(number)]
+def test_there_is_room_for_each_part_and_no_more_than_half_as_much_again(number: int, width: int) -> None:
+    rows = [(each,) * width for each in range(number)]
+    parts = in_values(rows)
+    assert [row for _, part in parts for row in part] == rows
     assert all(len(part) <= size <= max(len(part), 1.5 * len(part)) for size, part in parts)
     assert {size for size, _ in parts} <= set(SIZES)
+    assert all(size == 1 or size * width <= MOST_VARIABLES for size, _ in parts)
 
 
 def test_no_rows_are_no_statement() -> None:
-    assert list(in_values([])) == []
+    assert in_values([]) == []

@@ -88,7 +88,7 @@ def plan(store: SqlStore, statement: Statement, values: dict[str, Any]) -> str:
             rows = [row[: len(statement.rows)] for row in json.loads(values["rows"])]
             ((size, part),) = in_values(rows)
             prepared = statement.for_driver(store._dialect, connection.dialect, size)
-            parameters = prepared.parameters({**given, "rows": part, "size": len(part)})
+            parameters = prepared.parameters(given, part)
             told = connection.exec_driver_sql(explain + prepared.sql, tuple(parameters))
         return "\n".join(str(row[-1]) for row in told)
 

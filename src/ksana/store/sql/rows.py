@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, repeat
 from typing import Any
 
@@ -32,8 +32,14 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 MOST_LISTED = 64_000
 """Characters of rows that are parameters of their own."""
 
+MOST_VARIABLES = 2_048
+"""How many values such a statement has at the most."""
+
 MAX_TEXT_LENGTH = 16_000
 """Characters of at most four bytes each."""
+
+
+_OF_ROWS = frozenset({"rows", "size"})
 
 
 def columns(**types: str) -> tuple[tuple[str, str], ...]:
@@ -119,18 +125,19 @@ class Prepared:
         self.gathering = ""
         """The same question, to be answered with all rows as one JSON text; as soon as its columns are known."""
 
-    def parameters(self, values: Mapping[str, Any]) -> Any:
+    def parameters(self, values: Mapping[str, Any], rows: Sequence[Sequence[Any]] = ()) -> Any:
+        """As the driver takes them; `rows` are for a statement that has room for them."""
         if self._positions is None:
             return values
-        if not self._size:
-            return [values[name] for name in self._positions]
         given: list[Any] = []
         for name in self._positions:
-            if name == "rows":
-                given += chain.from_iterable(values["rows"])
-                given += repeat(None, self._width * (self._size - len(values["rows"])))
-            else:
+            if not self._size or name not in _OF_ROWS:
                 given.append(values[name])
+            elif name == "size":
+                given.append(len(rows))
+            else:
+                given += chain.from_iterable(rows)
+                given += repeat(None, self._width * (self._size - len(rows)))
         return given
 
     def named(self, description: Sequence[Sequence[Any]], rows: Iterable[Sequence[Any]]) -> list[Any]:
@@ -200,12 +207,20 @@ def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:
         yield from _cut(given)
 
 
-def in_values(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Sequence[Sequence[Any]]]]:
+@cache
+def most_in_values(width: int) -> int:
+    """How many rows of so many columns a statement has room for. To prepare it takes ten times as long as to run it, for each of
+    its variables; and several small ones are as quick as a large one."""
+    return next(size for size in reversed(SIZES) if size == 1 or size * width <= MOST_VARIABLES)
+
+
+def in_values(rows: Sequence[Sequence[Any]]) -> list[tuple[int, Sequence[Sequence[Any]]]]:
     """The rows in parts that a statement with values has room for, each with the room that it takes."""
-    most = SIZES[-1]
-    for start in range(0, len(rows), most):
-        part = rows[start : start + most]
-        yield SIZES[bisect_left(SIZES, len(part))], part
+    if not rows:
+        return []
+    most = most_in_values(len(rows[0]))
+    parts = [rows] if len(rows) <= most else [rows[start : start + most] for start in range(0, len(rows), most)]
+    return [(SIZES[bisect_left(SIZES, len(part))], part) for part in parts]
 
 
 def _cut(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, int]]:

@@ -1,7 +1,7 @@
 """One transaction, as the statements see it."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from ksana.store.sql.dialects.base import Dialect, Said, ServerDialect
 from ksana.store.sql.errors import as_sqlalchemy_has_it
-from ksana.store.sql.rows import SIZES, Prepared, Statement, chunks, in_values, insert_rows
+from ksana.store.sql.rows import Prepared, Statement, chunks, in_values, insert_rows, most_in_values
 from ksana.store.workflow_requests import EndedRun
 
 T = TypeVar("T")
@@ -85,9 +85,7 @@ class Tx:
         if self._server is None:
             self.changed(statement, rows, **values)
             return
-        values["clock"] = self._steady
-        for prepared in self._forms(statement, list(rows), values, whole=False):
-            parameters = dict(prepared.parameters(values))
+        for prepared, parameters in self._parts(statement, rows, values, whole=False):
             self._unsent.append((prepared.sql, parameters))
             self._unsent_size += len(parameters.get("rows", ""))
             if self._unsent_size > MOST_UNSENT or len(self._unsent) >= MOST_UNSENT_STATEMENTS:
@@ -112,11 +110,10 @@ class Tx:
         whole: bool,
     ) -> list[T]:
         """Straight by the driver: to be asked through SQLAlchemy, most questions take longer than to be answered."""
-        values["clock"] = self._steady
         answers: list[T] = []
-        for prepared in self._forms(statement, list(rows), values, whole=whole):
+        for prepared, parameters in self._parts(statement, rows, values, whole=whole):
             try:
-                answers.append(answer(prepared, prepared.parameters(values)))
+                answers.append(answer(prepared, parameters))
             except Exception as error:
                 raise as_sqlalchemy_has_it(error, self._connection, prepared.sql) from error
         return answers
@@ -150,28 +147,27 @@ class Tx:
     def _changed(self, prepared: Prepared, parameters: Any) -> int:
         return int(self._executed(prepared.sql, parameters).rowcount)
 
-    def _forms(
-        self, statement: Statement, rows: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
-    ) -> Iterator[Prepared]:
-        """The statement for each part of its rows, which is then among the values. `whole`: it looks at all of them together."""
+    def _parts(
+        self, statement: Statement, rows: Iterable[Sequence[Any]], values: dict[str, Any], *, whole: bool
+    ) -> list[tuple[Prepared, Any]]:
+        """The statement for each part of its rows, with its parameters. `whole`: it looks at all of them together."""
         dialect, driver = self.dialect, self._connection.dialect
+        values["clock"] = self._steady
+        given = rows if isinstance(rows, list) else list(rows)
         if self._rows_left is not None:
-            self._rows_left -= len(rows)
+            self._rows_left -= len(given)
             if self._rows_left < 0:
                 raise TooMuch
         if not statement.rows:
-            yield statement.for_driver(dialect, driver)
-        elif dialect.takes_values and not (whole and len(rows) > SIZES[-1]):
-            for size, part in in_values(rows):
-                values["rows"], values["size"] = part, len(part)
-                yield statement.for_driver(dialect, driver, size)
-        elif (listed := statement.for_few(dialect, driver, rows)) is not None:
-            values.update(statement.in_list(rows))
-            yield listed
-        else:
-            for chunk, _ in chunks(rows):
-                values["rows"] = chunk
-                yield statement.for_driver(dialect, driver)
+            prepared = statement.for_driver(dialect, driver)
+            return [(prepared, prepared.parameters(values))]
+        if dialect.takes_values and not (whole and len(given) > most_in_values(len(statement.rows))):
+            sized = [(statement.for_driver(dialect, driver, size), part) for size, part in in_values(given)]
+            return [(prepared, prepared.parameters(values, part)) for prepared, part in sized]
+        if (listed := statement.for_few(dialect, driver, given)) is not None:
+            return [(listed, listed.parameters(values | statement.in_list(given)))]
+        prepared = statement.for_driver(dialect, driver)
+        return [(prepared, prepared.parameters(values | {"rows": chunk})) for chunk, _ in chunks(given)]
 
     def _cursor(self) -> Any:
         """One for the whole transaction."""

@@ -93,6 +93,9 @@ class PostgresqlDialect(ServerDialect):
     def together(self, connection: Any, said: Sequence[Said]) -> Any:
         *before, (sql, parameters) = said
         cursor = connection.cursor()
+        if not before:
+            cursor.execute(sql, parameters)
+            return cursor
         with connection.pipeline():
             for each, its_parameters in before:
                 connection.cursor().execute(each, its_parameters)
