@@ -22,12 +22,40 @@ _HEADS = Statement(
     many=True,
 )
 _FROM_SHARE = Statement(
-    "SELECT t.id, t.ready_at, {share} AS share FROM executions t {by_share}"
+    "SELECT {share} AS share, t.id, t.ready_at FROM executions t {by_share}"
     " WHERE t.worker_queue = :queue AND {share} > :after AND t.ready_at IS NOT NULL"
     " ORDER BY {share}, t.ready_at, t.id LIMIT :block"
 )
 BLOCK = 64
 """Rows that are read at a time where each step is a statement: shares with little ready take one step together."""
+MUCH = 4
+"""Where so many of a block are of one share, or more, the first of each are looked for one by one."""
+WALKS = (8, 16, 32, 64)
+"""How many shares are looked for by one message."""
+
+
+def _step(number: int) -> str:
+    after = ":after" if number == 1 else f"@share{number - 1}"
+    return (
+        f"SELECT {{share}}, t.id, t.ready_at INTO @share{number}, @id{number}, @ready{number} FROM executions t {{by_share}}"
+        f" WHERE t.worker_queue = :queue AND {{share}} > {after} AND t.ready_at IS NOT NULL"
+        " ORDER BY {share}, t.ready_at, t.id LIMIT 1"
+    )
+
+
+def _walk(steps: int) -> Statement:
+    """From one share to the next, so many times; where each is told by variables, since no statement goes by an index from what
+    another row of it has."""
+    forgotten = ", ".join(f"@share{step} = NULL, @id{step} = NULL, @ready{step} = NULL" for step in range(1, steps + 1))
+    return Statement(";\n".join([f"SET {forgotten}", *(_step(step) for step in range(1, steps + 1))]))
+
+
+def _walked(steps: int) -> Statement:
+    """What a walk has found."""
+    return Statement("SELECT " + ", ".join(f"@share{step}, @id{step}, @ready{step}" for step in range(1, steps + 1)))
+
+
+_WALKS = {steps: (_walk(steps), _walked(steps)) for steps in WALKS}
 
 
 class Head(NamedTuple):
@@ -69,12 +97,36 @@ def heads(tx: Tx, queue: str, after: str, most: int, now: int) -> list[Head]:
 
 
 def _stepped(tx: Tx, queue: str, after: str, most: int, now: int) -> list[Head]:
-    found: list[Head] = []
+    found: list[_First] = []
+    much = False
     while len(found) < most:
-        rows = tx.query(_FROM_SHARE, queue=queue, after=after, block=BLOCK)
-        firsts = [next(each) for _, each in groupby(rows, key=lambda row: row.share)]
-        found += [Head(row.share, row.id if row.ready_at <= now else None) for row in firsts]
-        if len(rows) < BLOCK:
+        if much:
+            steps = next((each for each in WALKS if each >= most - len(found)), WALKS[-1])
+            firsts = _follow(tx, queue, after, steps)
+            more, much = len(firsts) == steps, False
+        else:
+            rows = tx.query(_FROM_SHARE, queue=queue, after=after, block=BLOCK)
+            firsts = [next(each) for _, each in groupby(map(_First._make, rows), key=lambda each: each.share)]
+            more, much = len(rows) == BLOCK, MUCH * len(firsts) <= BLOCK
+        found += firsts
+        if not more:
             break
         after = firsts[-1].share
-    return found[:most]
+    return [Head(each.share, each.id if each.ready_at <= now else None) for each in found[:most]]
+
+
+class _First(NamedTuple):
+    """The first that will be ready of a share."""
+
+    share: str
+    id: int
+    ready_at: int
+
+
+def _follow(tx: Tx, queue: str, after: str, steps: int) -> list[_First]:
+    """The first of each of the next shares; fewer than `steps`: there are no more."""
+    walk, walked = _WALKS[steps]
+    tx.run(walk, queue=queue, after=after)
+    [row] = tx.query(walked)
+    firsts = (_First(*row[place : place + 3]) for place in range(0, 3 * steps, 3))
+    return list(takewhile(lambda each: each.share is not None, firsts))
