@@ -25,6 +25,7 @@ from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
 from tests.contract.store.conftest import BACK_ENDS, OPTIONS
+from tests.contract.store.counting import counting
 from tests.contract.store.world import World, run_sql
 from tests.servers.postgresql import PostgresAddress
 from tests.unit.engine.plan_world import Rollout
@@ -298,6 +299,19 @@ async def test_a_claim_reads_no_more_however_much_is_ready(world: World, store: 
     many = [await store.writer.submit(_measured, wish) for wish in wishes]
     for before, after in zip(few, many, strict=True):
         assert 0 < after <= 1.5 * before + 100, (few, many)
+
+
+@pytest.mark.parametrize("jobs", [10, 20, 90])
+async def test_many_jobs_with_much_ready_take_few_questions(world: World, store: SqlStore, url: str, jobs: int) -> None:
+    made = [await crowd(world, url, 20) for _ in range(jobs)]
+    later = await world.enqueue(await world.job())
+    run_sql(url, f"UPDATE executions SET ready_at = ready_at + 1000000 WHERE id = {later.id}")
+    with counting(store) as count:
+        claimed = await store.claim(ClaimRequest("one", jobs + 1, in_turn_after=""), world.clock.now())
+    assert sorted(by_job(claimed)[:jobs]) == sorted(job.id for job in made)
+    assert later.job_id not in by_job(claimed)
+    assert count.trips <= 12
+    assert count.rows <= 5 * jobs + 200
 
 
 async def test_a_backlog_in_one_queue_leaves_a_place_for_another(world: World) -> None:
