@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0
 AHEAD: Mapping[str, float] = {"sqlite": 10.0, "postgresql": 5.0}
 """How many times the rate of a peer on the same database, at the least, for runs;"""
-FAR_AHEAD: Mapping[str, float] = {"sqlite": 10.0, "postgresql": 5.0}
+FAR_AHEAD = 10.0
 """and for nodes of graphs."""
 
 
@@ -110,7 +110,7 @@ def _graphs(options: Options, store: str) -> list[Line]:
 
 
 def _graph(options: Options, place: Databases, shape: dag.Shape, peers: Mapping[Peer, tuple[str, ...]]) -> list[Line]:
-    work = Work(f"nodes, {shape.name}", "nodes/s", peers, FAR_AHEAD[place.kind])
+    work = Work(f"nodes, {shape.name}", "nodes/s", peers, FAR_AHEAD)
     theirs = partial(_rate, work=work, place=place, url="")
     return _in_turns(work, options.times, partial(dag.rate_of, shape, place), theirs)
 

@@ -31,6 +31,9 @@ class Pool(NamedTuple):
     patience: int | None = READING_SECONDS
     """Seconds; None: as long as it takes."""
 
+    repeats: bool = False
+    """The same statements come again and again."""
+
     @property
     def statement_seconds(self) -> int | None:
         """After which the server breaks a statement off: before its client gives the connection up, and would ask again for what
@@ -142,7 +145,9 @@ class ServerDialect(Dialect):
 
     def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:
         # One connection for the writer, one for heartbeats; one more while a heartbeat hangs and whoever joined anew beats.
-        return self.engine(url, options, Pool(kept=2, more=1, patience=None if patient else WRITING_SECONDS))
+        return self.engine(
+            url, options, Pool(kept=2, more=1, patience=None if patient else WRITING_SECONDS, repeats=True)
+        )
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         kept = max(1, min(options.idle_readers, options.readers))

@@ -16,6 +16,8 @@ _TIME_LIMITS = f"-c lock_timeout=2s -c idle_in_transaction_session_timeout={STAN
 # hash or read the whole table, which costs the more the longer Ksana has run; or, of a backlog that it has not counted yet, read
 # and sort all to find the first few.
 _PLANNER = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+PREPARED = 256
+"""Statements that a connection for the writer keeps prepared: each from the first time on, since it will come again."""
 _TYPES = {"int": "bigint", "text": "text", "key": "text"}
 
 
@@ -63,6 +65,8 @@ class PostgresqlDialect(ServerDialect):
 
             connection = Impatient.connect(*arguments, **options)
             connection.patience = pool.patience
+            if pool.repeats:
+                connection.prepare_threshold, connection.prepared_max = 0, PREPARED
             return connection
 
         return engine
