@@ -13,6 +13,7 @@ from tests.contract.store.counting import counting
 
 _INSERT = insert_rows("events", columns(type="text", at="int", subject="text", data="text"))
 _ADD = Statement("UPDATE events SET at = at + :more WHERE subject = 'unsent'")
+_TELL = Statement("UPDATE events SET data = :data WHERE subject = 'unsent'")
 _DOUBLE = Statement("UPDATE events SET at = at * 2 WHERE subject = 'unsent'")
 _READ = Statement("SELECT t.at, t.data FROM events t WHERE t.subject = 'unsent' ORDER BY t.id")
 
@@ -47,15 +48,22 @@ async def test_everything_is_done_in_its_order_whoever_asks_next(store: SqlStore
 async def test_no_more_waits_than_a_server_takes_at_once(store: SqlStore) -> None:
     with counting(store) as count, store._writing.begin() as connection:
         tx = Tx(connection, store._dialect, 0)
-        for each in range(MOST_UNSENT_STATEMENTS):
+        for each in range(MOST_UNSENT_STATEMENTS + 1):
             tx.run(_INSERT, told(each))
-        assert count.trips == (1 if store.shared else MOST_UNSENT_STATEMENTS)
+        assert count.trips == (1 if store.shared else MOST_UNSENT_STATEMENTS + 1)
+        assert len(tx.query(_READ)) == MOST_UNSENT_STATEMENTS + 1
+
+
+@pytest.mark.parametrize(("size", "messages"), [(MOST_UNSENT // 2 + 1, 2), (2 * MOST_UNSENT, 4)])
+async def test_no_more_waits_than_fits_into_one_message(store: SqlStore, size: int, messages: int) -> None:
+    with counting(store) as count, store._writing.begin() as connection:
+        tx = Tx(connection, store._dialect, 0)
+        tx.run(_INSERT, told(1))
         before = count.trips
-        for _ in range(3):
-            tx.run(_INSERT, told(0, "y" * (MOST_UNSENT // 2)))
-        assert count.trips == before + (1 if store.shared else 3)
-        tx.flush()
-        assert len(tx.query(_READ)) == MOST_UNSENT_STATEMENTS + 3
+        for each in "abc":
+            tx.run(_TELL, data=each * size)
+        assert count.trips - before == (messages if store.shared else 3)
+        assert tx.query(_READ)[0].data == "c" * size
 
 
 @pytest.mark.parametrize("asks", [True, False], ids=["next question", "flush"])

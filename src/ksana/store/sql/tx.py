@@ -16,7 +16,7 @@ from ksana.store.workflow_requests import EndedRun
 T = TypeVar("T")
 NO_ROWS: tuple[Sequence[Any], ...] = ()
 MOST_UNSENT = 1_000_000
-"""Characters of rows that may wait for the next question: with it they must fit into what a server takes at once."""
+"""Characters that may wait for the next question: with it they must fit into what a server takes at once."""
 MOST_UNSENT_STATEMENTS = 32
 
 
@@ -86,9 +86,12 @@ class Tx:
             self.changed(statement, rows, **values)
             return
         for prepared, parameters in self._parts(statement, rows, values, whole=False):
+            size = sum(len(value) for value in parameters.values() if isinstance(value, str))
+            if self._unsent_size + size > MOST_UNSENT or len(self._unsent) >= MOST_UNSENT_STATEMENTS:
+                self.flush()
             self._unsent.append((prepared.sql, parameters))
-            self._unsent_size += len(parameters.get("rows", ""))
-            if self._unsent_size > MOST_UNSENT or len(self._unsent) >= MOST_UNSENT_STATEMENTS:
+            self._unsent_size += size
+            if size > MOST_UNSENT:
                 self.flush()
 
     def flush(self) -> None:
