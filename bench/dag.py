@@ -9,7 +9,8 @@ runs as it takes, all started before any is waited for; but in no fewer than fil
 alone, of which ten nodes are ready at a time, would be compared with as many as there are places.
 
 Shapes, as other programs are measured with: ten layers of ten, where each node waits for the whole layer before it; one chain;
-many short chains at once, each a run of its own.
+short chains at once, each a run of its own: twenty, which is over in a moment, and two hundred. Each node of one chain is a
+commit of its own: beside it is the bare loop that does no more than that.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ import structlog
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from bench import limits
 from bench.databases import Databases
 from bench.options import Options
 from bench.report import Line, at_most
@@ -144,6 +146,7 @@ def shapes(options: Options) -> list[Shape]:
         Shape("10 layers of 10", layers(100, WIDTH)),
         Shape(f"a chain of {options.chain:,}", chain(options.chain)),
         Shape("20 chains of 10", chain(10), 20),
+        Shape(f"{options.chains} chains of 10", chain(10), options.chains),
     ]
 
 
@@ -160,7 +163,19 @@ def _shapes(options: Options) -> list[Line]:
     for _ in range(options.times):
         for shape in shapes(options):
             rates.setdefault(shape.name, []).append(rate_of(shape))
-    return [Line.of(f"nodes, {name}: Ksana", Spread.of(values), "nodes/s") for name, values in rates.items()]
+    lines = [Line.of(f"nodes, {name}: Ksana", Spread.of(values), "nodes/s") for name, values in rates.items()]
+    return [*lines, *_beside_the_limit(options)]
+
+
+def _beside_the_limit(options: Options) -> list[Line]:
+    """A chain, and the loop that commits as often."""
+    shape = Shape(f"a chain of {options.chain:,}", chain(options.chain))
+    pairs = [(limits.chain_once(options.chain), rate_of(shape)) for _ in range(options.times)]
+    limit, own = Spread.of(each for each, _ in pairs), Spread.of(each for _, each in pairs)
+    return [
+        Line.of(f"nodes, {shape.name}: limit, a commit each", limit, "nodes/s"),
+        Line.of(f"nodes, {shape.name}: rate by the limit's", own.over(limit), "x"),
+    ]
 
 
 async def _measure(shape: Shape, place: Databases = SQLITE) -> Cost:

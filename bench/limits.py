@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,38 @@ def measure_once(runs: int, in_flight: int, target: str, pause: float = 0.0) -> 
     return Pace(**json.loads(done.stdout))
 
 
+def chain_once(nodes: int) -> float:
+    """The same for nodes of which each waits for the one before: one transaction says how that ended and that this one runs.
+    Nodes in a second, with a new database."""
+    with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
+        database = _opened(Path(folder) / "limit.db")
+        database.execute(PLAN, (_rows((number, time.time()) for number in range(nodes)),))
+        began = time.perf_counter()
+        for number in range(nodes):
+            database.execute("BEGIN IMMEDIATE")
+            if number:
+                database.execute(END, (_rows([(number - 1, time.time(), 200, "{}")]),))
+            database.execute(START, (_rows([(number, time.time())]),))
+            database.execute("COMMIT")
+        database.execute(END, (_rows([(nodes - 1, time.time(), 200, "{}")]),))
+        wall = time.perf_counter() - began
+        database.close()
+        _check(Path(folder) / "limit.db", nodes)
+    return nodes / wall
+
+
+def _rows(rows: Iterable[tuple[Any, ...]]) -> str:
+    return orjson.dumps(list(rows)).decode()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute(TABLE)
+    return database
+
+
 class Ledger(threading.Thread):
     """Writes rows in groups, each group as one transaction; whoever waits for a row is told after its commit."""
 
@@ -98,10 +131,7 @@ class Ledger(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        database = sqlite3.connect(self._path, isolation_level=None)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        database.execute(TABLE)
+        database = _opened(self._path)
         while True:
             self._asked.wait()
             if self._ended:
@@ -118,7 +148,7 @@ class Ledger(threading.Thread):
         database.execute("BEGIN IMMEDIATE")
         for kind in IN_ORDER:
             if rows[kind]:
-                database.execute(kind, (orjson.dumps(rows[kind]).decode(),))
+                database.execute(kind, (_rows(rows[kind]),))
         database.execute("COMMIT")
         self._loop.call_soon_threadsafe(_tell, waiting)
 

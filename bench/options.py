@@ -19,6 +19,7 @@ class Options:
     nodes: int = 10_000
     """Of workflows, run at every size of graph."""
     chain: int = 1_000
+    chains: int = 200
     each_second: int = 1_000
     each_ten_seconds: int = 10_000
     seconds_of_each_second: int = 20
@@ -45,6 +46,7 @@ QUICK = Options(
     peer_runs=100,
     nodes=100,
     chain=50,
+    chains=30,
     each_second=20,
     each_ten_seconds=20,
     seconds_of_each_second=2,

@@ -95,12 +95,15 @@ def _runs(options: Options, called: Called, store: str, peers: tuple[Peer, ...])
 
 
 def _graphs(options: Options, store: str) -> list[Line]:
-    layers, chain, chains = dag.shapes(options)
-    dbos, twenty = Peer("dbos", store), ("chains", "20", "10")
+    layers, chain, few, many = dag.shapes(options)
+    dbos = Peer("dbos", store)
     works = [
         (layers, {dbos: ("layers", "10", "10")}),
         (chain, {dbos: ("chains", "1", str(options.chain))}),
-        (chains, {dbos: twenty} | ({HUEY: twenty} if store == HUEY.store else {})),
+        *(
+            (shape, dict.fromkeys([dbos, HUEY] if store == HUEY.store else [dbos], ("chains", str(shape.runs), "10")))
+            for shape in (few, many)
+        ),
     ]
     try:
         with databases(store) as place:
