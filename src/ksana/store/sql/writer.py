@@ -332,8 +332,8 @@ class Writer:
         transaction = connection.begin()
         try:
             tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros(), most_rows)
-            self._mark(tx)
             answer = body(tx)
+            self._mark(tx)
             if self._mirror is not None:
                 self._mirror.write(tx)
             tx.flush()
@@ -360,7 +360,8 @@ class Writer:
         return answer
 
     def _mark(self, tx: Tx) -> None:
-        """Writes the batch's number, by which it can be found if the answer to its COMMIT is lost."""
+        """Writes the batch's number, by which it can be found if the answer to its COMMIT is lost. Last: a session that the server
+        has not noticed to be lost holds up whoever writes the same row."""
         self._batch += 1
         if self._dialect.shared:
             tx.run(_MARK, batch=self._batch, writer=self._name)

@@ -95,6 +95,7 @@ class PostgresqlDialect(ServerDialect):
         return ids
 
     def together(self, connection: Any, said: Sequence[Said]) -> Any:
+        """All of them may take as long as one answer may."""
         *before, (sql, parameters) = said
         cursor = connection.cursor()
         if not before:

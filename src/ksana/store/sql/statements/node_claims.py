@@ -63,7 +63,10 @@ class KnownRuns:
             found |= read
             if len(known) > MOST:
                 known.clear()
-            known |= {each: run for each, run in read.items() if len(run.params or "") <= SMALL}
+            for each, run in read.items():
+                known.pop(each, None)  # the number of one that was rolled back is given again
+                if len(run.params or "") <= SMALL:
+                    known[each] = run
         return found
 
 
