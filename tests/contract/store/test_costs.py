@@ -178,7 +178,7 @@ async def test_a_node_that_another_makes_ready_is_claimed_with_what_it_sees(
     # The run, the claim, the attempt, its end, that it happened, what comes after, that that is ready, the run, what is ready,
     # that it is ours.
     assert count.statements <= 10 + asks_for_it + marked(store)
-    assert count.trips <= (6 if store.shared else 10) + asks_for_it
+    assert count.trips <= (5 if store.shared else 10) + asks_for_it
 
 
 @pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
