@@ -29,7 +29,7 @@ MAX_ROW_BYTES = 7_000_000
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """How many rows a statement with values has room for: few, so that each is prepared once. What is left of the room is NULL."""
 
-MOST_LISTED = 64_000
+MOST_LISTED_CHARACTERS = 64_000
 """Characters of rows that are parameters of their own."""
 
 MOST_VARIABLES = 2_048
@@ -53,7 +53,7 @@ class Statement:
 
     template: str | Callable[[Dialect, str], str]
     rows: tuple[tuple[str, str], ...] = ()
-    listed: "Callable[[Dialect, int], str] | None" = None
+    listed: "Callable[[Dialect, int], str | None] | None" = None
     """The same for so many rows whose values are parameters of their own, where the dialect has it."""
     many: bool = False
     """It often answers with many rows, and little in each: where each row by itself would be dear, they come as one text."""
@@ -84,12 +84,12 @@ class Statement:
 
     def for_few(self, dialect: Dialect, driver: Driver, rows: Sequence[Sequence[Any]]) -> "Prepared | None":
         """With room for these rows as parameters of their own; None if it is better asked in another way."""
-        if self.listed is None or not 0 < len(rows) <= dialect.most_listed or _size(rows) > MOST_LISTED:
+        if self.listed is None or not rows or _size(rows) > MOST_LISTED_CHARACTERS:
             return None
         known: dict[tuple[str, int], Prepared] = self.__dict__["_prepared"]
         found = known.get((dialect.name, -len(rows)))
-        if found is None:
-            compiled = text(self.listed(dialect, len(rows))).compile(dialect=driver)
+        if found is None and (sql := self.listed(dialect, len(rows))) is not None:
+            compiled = text(sql).compile(dialect=driver)
             found = known[dialect.name, -len(rows)] = Prepared(str(compiled), None, 0, len(self.rows))
         return found
 

@@ -131,8 +131,10 @@ class Tx:
 
     def _sent(self, *question: Said) -> Any:
         """The cursor that has the answer to the last of what was to be done, and to the question if there is one."""
+        if self._server is None:
+            raise AssertionError("without a server, nothing waits to be sent")
         said, self._unsent, self._unsent_size = [*self._unsent, *question], [], 0
-        return self.dialect.together(self._connection.connection.dbapi_connection, said)
+        return self._server.together(self._connection.connection.dbapi_connection, said)
 
     def _rows(self, prepared: Prepared, parameters: Any) -> list[Any]:
         cursor = self._executed(prepared.sql, parameters)

@@ -78,8 +78,6 @@ class Dialect(ABC):
     event loop, since a server is asked."""
     gathers_rows: ClassVar[bool] = False
     """Whether many rows are better taken from it as one JSON text than one by one."""
-    most_listed: ClassVar[int] = 0
-    """Up to how many rows an UPDATE is better given as parameters of their own."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 
@@ -109,21 +107,14 @@ class Dialect(ABC):
         changes = ", ".join(f"{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {self.or_fail} {table} AS t SET {changes} FROM {rows} WHERE {on}"
 
-    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str:
-        """The same for `count` rows, at most `most_listed`, whose values are parameters of their own: `:name_0`, `:name_1`, …"""
-        raise NotImplementedError
+    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str | None:  # noqa: ARG002
+        """The same for `count` rows by their id, whose values are parameters of their own: `:name_0`, `:name_1`, …; None if so many
+        are better given as rows."""
+        return None
 
     def following(self, index: str) -> str:  # noqa: ARG002
         """Behind a table's name: that it is to be read by this index."""
         return ""
-
-    def together(self, connection: Any, said: Sequence[Said]) -> Any:
-        """Does all of these, one after the other; the driver's cursor with the answer to the last. If one fails, that is raised,
-        and those after it are not done. A server does them all before it answers, and so is waited for once."""
-        cursor = connection.cursor()
-        for sql, parameters in said:
-            cursor.execute(sql, parameters)
-        return cursor
 
     @abstractmethod
     def diagnose(self, connection: Connection) -> list[Diagnosis]:
@@ -158,6 +149,11 @@ class ServerDialect(Dialect):
         self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int
     ) -> list[int]:
         """Inserts one chunk of rows; the ids they were given, in the order of the rows."""
+
+    @abstractmethod
+    def together(self, connection: Any, said: Sequence[Said]) -> Any:
+        """Has all of these done, one after the other, and waits once; the driver's cursor with the answer to the last. If one
+        fails, that is raised, and those after it are not done."""
 
     @abstractmethod
     def engine(self, url: str, options: StoreOptions, pool: Pool) -> Engine:

@@ -16,8 +16,11 @@ from ksana.store.requests import Diagnosis, StoreOptions
 from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, Said, ServerDialect
 
 _MIGRATION_LOCK = "ksana_migration"
-# A key is compared with an indexed column, which a LONGTEXT cannot be.
 _GIVEN = re.compile(r"\br\.(\w+)")
+"""A column of the rows that an UPDATE is given."""
+MOST_LISTED = 64
+"""Rows whose values an UPDATE has in itself: to find each of more takes longer than by a join."""
+# A key is compared with an indexed column, which a LONGTEXT cannot be.
 _TYPES = {"int": "BIGINT", "text": "LONGTEXT", "key": "VARCHAR(128)"}
 
 
@@ -45,7 +48,6 @@ class MysqlDialect(ServerDialect):
     name = "mysql"
     # Compared with a value of another row, a column is not searched for: every row before it would be read, for each share.
     seeks_shares = False
-    most_listed = 64
     # For pairs it reads what comes before, too; it is OR that it makes ranges of.
     seeks_pairs = False
     marks: ClassVar[dict[str, str]] = {
@@ -128,7 +130,9 @@ class MysqlDialect(ServerDialect):
         changes = ", ".join(f"t.{column} = {value}" for column, value in assignments.items())
         return f"UPDATE {rows} STRAIGHT_JOIN {table} AS t {self.marks['by_id']} ON {on} SET {changes}"
 
-    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str:
+    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str | None:
+        if count > MOST_LISTED:
+            return None
         # Joined to other rows, a table is updated by way of another, on the disk if a text is among what is set.
         ids = ", ".join(f":id_{row}" for row in range(count))
         types = dict(columns)
