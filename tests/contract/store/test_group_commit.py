@@ -17,7 +17,7 @@ from ksana.store.sql.tx import Tx
 from ksana.store.sql.writer import Writer
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
-from tests.contract.store.world import World, http_spec
+from tests.contract.store.world import World, http_spec, run_sql
 from tests.servers.proxy import proxied
 
 
@@ -111,6 +111,17 @@ async def test_closing_commits_what_was_asked_for_and_refuses_the_rest(url: str,
     again = open_store(url, options=OPTIONS, clock=world.clock)
     assert sum((await again.active_counts(job.id)).values()) == 20
     await again.close()
+
+
+@pytest.mark.parametrize("back_end", ["postgresql", "mysql"], indirect=True)
+async def test_a_writer_that_has_closed_leaves_no_number_behind(url: str, world: World, clock: FakeClock) -> None:
+    await world.job()
+    before = run_sql(url, "SELECT id FROM writers ORDER BY id")
+    other = open_store(url, options=OPTIONS, clock=clock)
+    await other.create_job(NewJob(key="other", spec=http_spec("other")))
+    assert len(run_sql(url, "SELECT id FROM writers ORDER BY id")) == len(before) + 1
+    await other.close()
+    assert run_sql(url, "SELECT id FROM writers ORDER BY id") == before
 
 
 # As each driver sends it: PostgreSQL's BEGIN speaks of READ COMMITTED, too.

@@ -409,8 +409,10 @@ class Writer:
 
     def _try_to_forget(self) -> None:
         try:
-            self._transact(lambda tx: tx.run(_CLOSE, writer=self._name))
-        except KsanaError:
+            connection = self._connected()
+            with connection.begin():  # not as a batch, which would write the row anew
+                Tx(connection, self._dialect, 0).changed(_CLOSE, writer=self._name)
+        except SQLAlchemyError:
             return  # the row stays; a writer that opens the database a week later removes it
 
 
