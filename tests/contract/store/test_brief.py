@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ksana.store.requests import NewExecution
+from ksana.store.requests import NewExecution, StoreOptions
 from ksana.store.sql import writer as writing
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.store import SqlStore
@@ -69,6 +69,13 @@ async def test_what_turns_out_to_be_much_is_done_by_the_thread_once(world: World
 async def test_very_many_commands_are_left_to_the_thread(store: SqlStore) -> None:
     asked = [store.writer.submit(where, None, brief=True) for _ in range(writing.MOST_BRIEF + 1)]
     assert threading.get_ident() not in await asyncio.gather(*asked)
+
+
+@embedded
+async def test_what_does_not_fit_into_one_batch_goes_with_the_next_though_nobody_asks_again(store: SqlStore) -> None:
+    asked = [store.writer.submit(where, None, brief=True) for _ in range(2 * StoreOptions().max_batch + 1)]
+    async with asyncio.timeout(30):
+        assert threading.get_ident() not in await asyncio.gather(*asked)
 
 
 @embedded

@@ -280,13 +280,15 @@ class Writer:
     def _gather(self) -> list[_Command]:
         with self._wake:
             self._wake.wait_for(self._has_work)
-            self._busy, self._called = True, False
+            self._busy = True
             if len(self._commands) < self._crowd:
                 # Others are on their way, as they were a moment ago: to commit for a few costs nearly as much as for all.
                 self._wake.wait_for(lambda: len(self._commands) >= self._crowd or self._closing, PATIENCE_SECONDS)
             size = min(len(self._commands), self._max_batch)
             self._crowd = size // 2 if size >= CROWD else 0
-            return [self._commands.popleft() for _ in range(size)]
+            batch = [self._commands.popleft() for _ in range(size)]
+            self._called = bool(self._commands)  # whoever asked for what is left will not call again
+            return batch
 
     def _has_work(self) -> bool:
         if self._busy:
