@@ -61,6 +61,25 @@ class Statement:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_prepared", {})
         object.__setattr__(self, "_compiled", {})
+        object.__setattr__(self, "_at_once", {})
+
+    def at_once(self, dialect: Dialect, driver: Driver, count: int) -> "Prepared | None":
+        """As the driver takes it if so many rows go with it as they are: nearly always. None if they have to be looked at first."""
+        known: dict[tuple[str, int], Prepared] = self.__dict__["_at_once"]
+        found = known.get((dialect.name, count))
+        if found is None and (found := self._for_count(dialect, driver, count)) is not None:
+            known[dialect.name, count] = found
+        return found
+
+    def _for_count(self, dialect: Dialect, driver: Driver, count: int) -> "Prepared | None":
+        if not self.rows:
+            return self.for_driver(dialect, driver)
+        if not dialect.takes_values or not 0 < count <= most_in_values(len(self.rows)):
+            return None
+        if count == 1 and self.listed is not None and (sql := self.listed(dialect, 1)) is not None:
+            names = tuple(f"{name}_0" for name, _ in self.rows)
+            return Prepared(*_compiled(sql, driver), of_one_row=names)
+        return self.for_driver(dialect, driver, SIZES[bisect_left(SIZES, count)])
 
     def for_driver(self, dialect: Dialect, driver: Driver, size: int = 0) -> "Prepared":
         """As the driver takes it; worked out once. `size`: its rows are values, with room for so many."""
@@ -68,7 +87,7 @@ class Statement:
         found = known.get((dialect.name, size))
         if found is None:
             compiled = self._in_words_of(dialect, driver, in_values=size > 0)
-            found = known[dialect.name, size] = Prepared(*compiled, size, len(self.rows))
+            found = known[dialect.name, size] = Prepared(*compiled, size=size, width=len(self.rows))
         return found
 
     def _in_words_of(self, dialect: Dialect, driver: Driver, *, in_values: bool) -> tuple[str, tuple[str, ...] | None]:
@@ -76,10 +95,7 @@ class Statement:
         known: dict[tuple[str, bool], tuple[str, tuple[str, ...] | None]] = self.__dict__["_compiled"]
         found = known.get((dialect.name, in_values))
         if found is None:
-            compiled = text(self.render(dialect, size=int(in_values))).compile(dialect=driver)
-            positions: Sequence[str] | None = getattr(compiled, "positiontup", None)
-            found = str(compiled), None if positions is None else tuple(positions)
-            known[dialect.name, in_values] = found
+            found = known[dialect.name, in_values] = _compiled(self.render(dialect, size=int(in_values)), driver)
         return found
 
     def for_few(self, dialect: Dialect, driver: Driver, rows: Sequence[Sequence[Any]]) -> "Prepared | None":
@@ -89,8 +105,7 @@ class Statement:
         known: dict[tuple[str, int], Prepared] = self.__dict__["_prepared"]
         found = known.get((dialect.name, -len(rows)))
         if found is None and (sql := self.listed(dialect, len(rows))) is not None:
-            compiled = text(sql).compile(dialect=driver)
-            found = known[dialect.name, -len(rows)] = Prepared(str(compiled), None, 0, len(self.rows))
+            found = known[dialect.name, -len(rows)] = Prepared(_compiled(sql, driver)[0], None)
         return found
 
     def in_list(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -110,16 +125,38 @@ class Statement:
         return self.template.format(rows=table, **dialect.marks)
 
 
-class Prepared:
-    """A statement in the words of one driver, to be handed to it without any further work."""
+def _compiled(sql: str, driver: Driver) -> tuple[str, tuple[str, ...] | None]:
+    """In the driver's words, and its parameters in order if they have no names there."""
+    compiled = text(sql).compile(dialect=driver)
+    positions: Sequence[str] | None = getattr(compiled, "positiontup", None)
+    return str(compiled), None if positions is None else tuple(positions)
 
-    def __init__(self, sql: str, positions: tuple[str, ...] | None, size: int, width: int) -> None:
-        self._positions = positions
+
+class Prepared:
+    """A statement in the words of one driver, to be handed to it without any further work.
+
+    `positions`: its parameters in order, where they have no names. Among them, with `size`, room for so many rows of `width`
+    values; or `of_one_row`, the values of the one row that goes with it.
+    """
+
+    def __init__(
+        self,
+        sql: str,
+        positions: tuple[str, ...] | None,
+        *,
+        size: int = 0,
+        width: int = 0,
+        of_one_row: tuple[str, ...] = (),
+    ) -> None:
         self._size, self._width = size, width
         self.sql = sql
-        if self._size:
-            row = f"({', '.join(['?'] * self._width)})"
-            self.sql = self.sql.replace("(VALUES ?)", f"(VALUES {', '.join([row] * self._size)})", 1)
+        if size:
+            row = f"({', '.join(['?'] * width)})"
+            self.sql = self.sql.replace("(VALUES ?)", f"(VALUES {', '.join([row] * size)})", 1)
+        self._positions = positions
+        places = {name: place for place, name in enumerate(of_one_row)}
+        self._from_row = tuple((places.get(name, -1), name) for name in positions or ()) if of_one_row else ()
+        self._any_columns = "*" in self.sql
         # Together, since several threads may come here for the first time at once.
         self._shape: tuple[tuple[str, ...], Callable[[Iterable[Any]], Any]] = ((), tuple)
         self.gathering = ""
@@ -129,9 +166,14 @@ class Prepared:
         """As the driver takes them; `rows` are for a statement that has room for them."""
         if self._positions is None:
             return values
+        if self._from_row:
+            row = rows[0]
+            return [values[name] if place < 0 else row[place] for place, name in self._from_row]
+        if not self._size:
+            return [values[name] for name in self._positions]
         given: list[Any] = []
         for name in self._positions:
-            if not self._size or name not in _OF_ROWS:
+            if name not in _OF_ROWS:
                 given.append(values[name])
             elif name == "size":
                 given.append(len(rows))
@@ -142,15 +184,20 @@ class Prepared:
 
     def named(self, description: Sequence[Sequence[Any]], rows: Iterable[Sequence[Any]]) -> list[Any]:
         """The rows that came back, with their columns as attributes."""
-        names = tuple([column[0] for column in description])
         known, make = self._shape
-        if names != known:
-            made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
-            make = partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
-            self._shape = names, make
-            quoted = ", ".join(f'"{name}"' for name in names)
-            self.gathering = f"SELECT json_group_array(json_array({quoted})) FROM ({self.sql})"
+        if self._any_columns or not known:  # those of a table may be others in another database
+            names = tuple([column[0] for column in description])
+            if names != known:
+                make = self._learn(names)
         return list(map(make, rows))
+
+    def _learn(self, names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
+        made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
+        make = partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
+        self._shape = names, make
+        quoted = ", ".join(f'"{name}"' for name in names)
+        self.gathering = f"SELECT json_group_array(json_array({quoted})) FROM ({self.sql})"
+        return make
 
     def gathered(self, text_: str) -> list[Any]:
         """The rows that came back as one text."""

@@ -46,6 +46,7 @@ class Tx:
         most_rows: int | None = None,
     ) -> None:
         self._connection = connection
+        self._driver = connection.dialect
         self.dialect = dialect
         self._server = dialect if isinstance(dialect, ServerDialect) else None
         self.clock = clock
@@ -83,7 +84,7 @@ class Tx:
         """Does it. If there is a server to be asked, it travels with the next question: each that waits for its answer takes
         longer on its way than to be answered."""
         if self._server is None:
-            self.changed(statement, rows, **values)
+            self._ask(statement, rows, values, self._changed, whole=False)
             return
         for prepared, parameters in self._parts(statement, rows, values, whole=False):
             size = sum(len(value) for value in parameters.values() if isinstance(value, str))
@@ -156,16 +157,21 @@ class Tx:
         self, statement: Statement, rows: Iterable[Sequence[Any]], values: dict[str, Any], *, whole: bool
     ) -> list[tuple[Prepared, Any]]:
         """The statement for each part of its rows, with its parameters. `whole`: it looks at all of them together."""
-        dialect, driver = self.dialect, self._connection.dialect
         values["clock"] = self._steady
         given = rows if isinstance(rows, list) else list(rows)
         if self._rows_left is not None:
             self._rows_left -= len(given)
             if self._rows_left < 0:
                 raise TooMuch
-        if not statement.rows:
-            prepared = statement.for_driver(dialect, driver)
-            return [(prepared, prepared.parameters(values))]
+        prepared = statement.at_once(self.dialect, self._driver, len(given))
+        if prepared is not None:
+            return [(prepared, prepared.parameters(values, given))]
+        return self._several_parts(statement, given, values, whole=whole)
+
+    def _several_parts(
+        self, statement: Statement, given: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
+    ) -> list[tuple[Prepared, Any]]:
+        dialect, driver = self.dialect, self._driver
         if dialect.takes_values and not (whole and len(given) > most_in_values(len(statement.rows))):
             sized = [(statement.for_driver(dialect, driver, size), part) for size, part in in_values(given)]
             return [(prepared, prepared.parameters(values, part)) for prepared, part in sized]

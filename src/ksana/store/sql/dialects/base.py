@@ -1,5 +1,6 @@
 """What a database must tell the store about itself. Everything else is common."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -9,6 +10,8 @@ from sqlalchemy import Connection, Engine
 from ksana.store.requests import Diagnosis, StoreOptions
 
 RowColumns = Sequence[tuple[str, str]]
+GIVEN = re.compile(r"\br\.(\w+)")
+"""A column of the rows that a statement is given."""
 Said = tuple[str, Mapping[str, Any]]
 """A statement as the driver takes it, with its parameters."""
 

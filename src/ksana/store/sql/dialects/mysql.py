@@ -13,10 +13,9 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import STANDSTILL_SECONDS, Pool, RowColumns, Said, ServerDialect
+from ksana.store.sql.dialects.base import GIVEN, STANDSTILL_SECONDS, Pool, RowColumns, Said, ServerDialect
 
 _MIGRATION_LOCK = "ksana_migration"
-_GIVEN = re.compile(r"\br\.(\w+)")
 """A column of the rows that an UPDATE is given."""
 MOST_LISTED = 64
 """Rows whose values an UPDATE has in itself: to find each of more takes longer than by a join."""
@@ -142,7 +141,7 @@ class MysqlDialect(ServerDialect):
             value = f"ELT(FIELD(t.id, {ids}), {', '.join(f':{name}_{row}' for row in range(count))})"
             return f"CAST({value} AS SIGNED)" if types[name] == "int" else value
 
-        changes = ", ".join(f"t.{column} = {_GIVEN.sub(of_its_row, value)}" for column, value in assignments.items())
+        changes = ", ".join(f"t.{column} = {GIVEN.sub(of_its_row, value)}" for column, value in assignments.items())
         return f"UPDATE {table} AS t {self.marks['by_id']} SET {changes} WHERE t.id IN ({ids})"
 
     def insert_with_ids(

@@ -1,7 +1,8 @@
 """SQLite: one file, one process, one writer."""
 
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import QueuePool
 
 from ksana.store.requests import Diagnosis, StoreOptions
-from ksana.store.sql.dialects.base import Dialect, RowColumns
+from ksana.store.sql.dialects.base import GIVEN, Dialect, RowColumns
 
 OLDEST = (3, 35, 0)
 BUSY_TIMEOUT = timedelta(seconds=30)
@@ -68,6 +69,13 @@ class SqliteDialect(Dialect):
         fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
         return f"(SELECT {fields} FROM json_each(:rows)) AS r"
 
+    def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str | None:  # noqa: ARG002
+        if count > 1:
+            return None
+        # Joined to the one row that it is about, it would be gathered in a table of its own first: 11 µs beside 7.
+        changes = ", ".join(f"{column} = {GIVEN.sub(_of_first_row, value)}" for column, value in assignments.items())
+        return f"UPDATE {self.or_fail} {table} AS t SET {changes} WHERE t.id = :id_0"
+
     def following(self, index: str) -> str:
         # Left to itself it walks by id and filters, where its statistics do not know that few rows have a state.
         return f" INDEXED BY {index}"
@@ -89,6 +97,10 @@ class SqliteDialect(Dialect):
 
     def lock_for_migration(self, connection: Connection) -> None:
         """The process that migrates holds the file's lock already."""
+
+
+def _of_first_row(given: re.Match[str]) -> str:
+    return f":{given[1]}_0"
 
 
 def database_path(url: str) -> Path:
