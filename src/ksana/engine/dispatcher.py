@@ -86,9 +86,11 @@ class Dispatcher:
         """There is something to claim: no need to ask first."""
         self._told = True
 
-    def expect_room(self) -> None:
-        """A place is free. If the last claim left something, or found only what did not fit, there is more to be had."""
+    def expect_room(self) -> bool:
+        """A place is free. Whether there is anything to be had for it: if the last claim left something, or found only what did
+        not fit."""
         self._told = self._told or self._in_turn or self._in_vain > 0
+        return self._told
 
     async def run_once(self, now: datetime) -> Round:
         owner = self._owner()

@@ -234,8 +234,8 @@ class Engine:
 
     def _room(self) -> None:
         """A place is free."""
-        self.dispatcher.expect_room()
-        self._dispatching.wake()
+        if self.dispatcher.expect_room():
+            self._dispatching.wake()
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, what: Callable[[str], None], hint: str) -> None:

@@ -5,6 +5,7 @@ a table. Where that costs nothing, since there is no server to send them to (SQL
 `Statement` is written once; `{rows}` and the few other marks become what each dialect needs, once per dialect.
 """
 
+import re
 from bisect import bisect_left
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ MAX_TEXT_LENGTH = 16_000
 
 
 _OF_ROWS = frozenset({"rows", "size"})
+_OF_EXECUTIONS = re.compile(r"\bexecutions\b")
 
 
 def columns(**types: str) -> tuple[tuple[str, str], ...]:
@@ -57,6 +59,8 @@ class Statement:
     """The same for so many rows whose values are parameters of their own, where the dialect has it."""
     many: bool = False
     """It often answers with many rows, and little in each: where each row by itself would be dear, they come as one text."""
+    apart: bool = False
+    """Whoever asks it sees to what is held back by himself."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_prepared", {})
@@ -156,6 +160,8 @@ class Prepared:
         self._positions = positions
         places = {name: place for place, name in enumerate(of_one_row)}
         self._from_row = tuple((places.get(name, -1), name) for name in positions or ()) if of_one_row else ()
+        self.of_executions = bool(_OF_EXECUTIONS.search(self.sql))
+        """Whether it may see, or write, what is held back."""
         self._any_columns = "*" in self.sql
         # Together, since several threads may come here for the first time at once.
         self._shape: tuple[tuple[str, ...], Callable[[Iterable[Any]], Any]] = ((), tuple)

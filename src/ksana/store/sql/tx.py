@@ -34,6 +34,18 @@ class Fresh:
     """By run and node, how nodes have ended and what they made, as JSON."""
 
 
+@dataclass(slots=True)
+class Held:
+    """Executions that are to be written by `statement`, unless what comes last in the transaction writes them in its own way."""
+
+    statement: Statement
+    rows: dict[int, tuple[Any, ...]]
+    """By their ids."""
+    values: dict[str, Any]
+    found: dict[int, Any]
+    """As they were read, by their ids."""
+
+
 class Tx:
     """Runs statements on the connection of a transaction that somebody else began and will commit, after `flush`."""
 
@@ -58,6 +70,8 @@ class Tx:
         self._unsent: list[Said] = []
         """What is to be done, in order, and travels with the next question."""
         self._unsent_size = 0
+        self.held: Held | None = None
+        """Written before anything else that is about executions, and before the end."""
         self.fresh = Fresh()
         self.ended_runs: list[EndedRun] = []
         """Workflow runs that end with this transaction, to be told of when it has committed."""
@@ -89,14 +103,29 @@ class Tx:
         for prepared, parameters in self._parts(statement, rows, values, whole=False):
             size = sum(len(value) for value in parameters.values() if isinstance(value, str))
             if self._unsent_size + size > MOST_UNSENT or len(self._unsent) >= MOST_UNSENT_STATEMENTS:
-                self.flush()
+                self._send()
             self._unsent.append((prepared.sql, parameters))
             self._unsent_size += size
             if size > MOST_UNSENT:
-                self.flush()
+                self._send()
+
+    def hold(self, held: Held) -> None:
+        """Writes these later."""
+        self.release()
+        self.held = held
+
+    def release(self) -> None:
+        """Writes what is still held back."""
+        held, self.held = self.held, None
+        if held is not None and held.rows:
+            self.run(held.statement, sorted(held.rows.values()), **held.values)
 
     def flush(self) -> None:
         """Everything that was to be done is done."""
+        self.release()
+        self._send()
+
+    def _send(self) -> None:
         if self._unsent:
             sql = self._unsent[-1][0]
             try:
@@ -165,8 +194,12 @@ class Tx:
                 raise TooMuch
         prepared = statement.at_once(self.dialect, self._driver, len(given))
         if prepared is not None:
-            return [(prepared, prepared.parameters(values, given))]
-        return self._several_parts(statement, given, values, whole=whole)
+            parts = [(prepared, prepared.parameters(values, given))]
+        else:
+            parts = self._several_parts(statement, given, values, whole=whole)
+        if self.held is not None and not statement.apart and parts and parts[0][0].of_executions:
+            self.release()
+        return parts
 
     def _several_parts(
         self, statement: Statement, given: list[Sequence[Any]], values: dict[str, Any], *, whole: bool

@@ -21,7 +21,7 @@ from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements.journal import Happening, record_events
 from ksana.store.sql.statements.runs import RunNow
-from ksana.store.sql.tx import Tx
+from ksana.store.sql.tx import Held, Tx
 
 _S = ExecutionStatus
 READY = ExecutionMove(frozenset({_S.PENDING}), _S.SCHEDULED)
@@ -30,8 +30,13 @@ STEPS = 3
 """How far skips are followed node by node; what is further away is read all at once."""
 
 _NODES = columns(run_id="int", node_id="key")
+WANTED = (
+    "t.id, t.status, t.triggered_by, t.job_id, t.schedule_id, t.planned_for, t.attempt, t.epoch, t.created_at, t.started_at,"
+    " t.input, t.output, t.error, t.trace_id, t.workflow_run_id, t.node_id, t.parent_id, t.checkpoint, t.share, t.losses"
+)
+"""What a claim wants to know of an execution: it may take what becomes ready before that is written."""
 _PENDING = Statement(
-    "SELECT t.id, t.workflow_run_id, t.node_id, t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
+    f"SELECT {WANTED}, t.worker_queue, t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
     " FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id"
     f" WHERE {{status}} = '{_S.PENDING}'",
     _NODES,
@@ -50,7 +55,8 @@ WRITE_DECIDED = update_by_id(
     "executions", _DECIDED, updated_at=":at", **{name: f"r.{name}" for name, _ in _DECIDED if name != "id"}
 )
 _PARENTS = Statement("SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id", columns(id="int"))
-_COUNT_ITEMS = update_by_id(
+# No more than that changes of most: to leave their states alone leaves the indexes of those alone.
+_WRITE_COUNTS = update_by_id(
     "executions",
     columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
     open_dependencies="r.open_dependencies",
@@ -156,21 +162,33 @@ def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int)
         if runs[each.row.workflow_run_id].going_on:
             ends.setdefault(each.row.workflow_run_id, {})[each.row.node_id] = each.standing
     reaching = {run_id: Advance(runs[run_id].snapshot.graph, of_run) for run_id, of_run in ends.items()}
-    ids = _carry(tx, runs, reaching)
-    rows, told = [], []
+    found = _carry(tx, runs, reaching)
+    counts, skipped, told = [], [], []
+    ready: dict[int, tuple[Any, ...]] = {}
     for run_id, reached in reaching.items():
-        run = runs[run_id]
-        run.open -= len(reached.skipped)
-        rows += [_decided_row(ids[run_id, node], node, reached, at) for node in reached.tallies]
+        runs[run_id].open -= len(reached.skipped)
         told += [skip_told(run_id, node, skip) for node, skip in reached.skipped.items()]
-    if rows:
-        tx.run(WRITE_DECIDED, sorted(rows), at=at)
+        for node, tally in reached.tallies.items():
+            row_id = found[run_id, node].id
+            if node in reached.started:
+                ready[row_id] = decided_row(row_id, READY.target, tally, at)
+            elif node in reached.skipped:
+                skipped.append(decided_row(row_id, SKIP.target, tally, at, reached.skipped[node]))
+            else:
+                counts.append((row_id, tally.open, tally.failed, tally.skipped))
+    if counts:
+        tx.run(_WRITE_COUNTS, sorted(counts), at=at)
+    if skipped:
+        tx.run(WRITE_DECIDED, sorted(skipped), at=at)
     record_events(tx, at, told)
+    if ready:
+        rows = {row.id: row for row in found.values() if row.id in ready}
+        tx.hold(Held(WRITE_DECIDED, ready, {"at": at}, rows))
 
 
-def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], int]:
-    """Tells each what it wants to know, until none wants anything; the row ids of the nodes that they were told of."""
-    ids: dict[tuple[int, str], int] = {}
+def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[Any]]:
+    """Tells each what it wants to know, until none wants anything; the nodes that they were told of."""
+    rows: dict[tuple[int, str], Row[Any]] = {}
     for step in range(STEPS + 1):
         open_ = {run_id: reached for run_id, reached in reaching.items() if reached.wanted}
         if not open_:
@@ -182,24 +200,17 @@ def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dic
         ]
         found: dict[int, dict[str, Tally]] = {run_id: {} for run_id in open_}
         for row in tx.query(_PENDING, wanted):
-            ids[row.workflow_run_id, row.node_id] = row.id
+            rows[row.workflow_run_id, row.node_id] = row
             total = len(runs[row.workflow_run_id].snapshot.graph.dependencies[row.node_id])
             found[row.workflow_run_id][row.node_id] = tally_of_row(row, total)
         for run_id, reached in open_.items():
             reached.learn(found[run_id])
-    return ids
+    return rows
 
 
 def tally_of_row(row: Row[Any], total: int) -> Tally:
     open_, failed, skipped = row.open_dependencies, row.failed_dependencies, row.skipped_dependencies
     return Tally(open_, total - open_ - failed - skipped, failed, skipped)
-
-
-def _decided_row(row_id: int, node: str, reached: Advance, at: int) -> tuple[Any, ...]:
-    tally, skip = reached.tallies[node], reached.skipped.get(node)
-    ready = node in reached.started
-    status = READY.target if ready else SKIP.target if skip is not None else _S.PENDING
-    return decided_row(row_id, status, tally, at, skip)
 
 
 def decided_row(
@@ -248,7 +259,7 @@ def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int,
         elif run.going_on and (most := max_parallel(run, parent.node_id)) is not None:
             freed[parent.id] = most
     if counts:
-        tx.run(_COUNT_ITEMS, sorted(counts), at=at)
+        tx.run(_WRITE_COUNTS, sorted(counts), at=at)
     fill(tx, freed, at)
     follow.parents += _parent_ends(tx, done)
 

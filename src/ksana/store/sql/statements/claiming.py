@@ -25,6 +25,7 @@ from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
 from ksana.store.sql.statements import turns
+from ksana.store.sql.statements.advancing import WANTED
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.statements.node_claims import Flows, KnownRuns, flows_of, node_claims
@@ -42,18 +43,15 @@ SHARE_LOOKS = (*LOOKS, 1_024)
 """The same for shares, of each of which only the first is looked at: few, whatever their backlogs are."""
 
 _IDS = columns(id="int")
-_WANTED = (
-    "t.id, t.status, t.triggered_by, t.job_id, t.schedule_id, t.planned_for, t.attempt, t.epoch, t.created_at, t.started_at,"
-    " t.input, t.output, t.error, t.trace_id, t.workflow_run_id, t.node_id, t.parent_id, t.checkpoint, t.share, t.losses"
-)
 _READY = Statement(
-    f"SELECT {_WANTED} FROM executions t {{by_ready}} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
+    f"SELECT {WANTED} FROM executions t {{by_ready}} WHERE t.worker_queue = :queue AND t.ready_at <= :now"
     " ORDER BY t.ready_at, t.id LIMIT :look {skip_locked}",
     many=True,
+    apart=True,
 )
 # + 0: no index has it in this form, so that rows are found by their id, and not all that are ready gone through.
 _LOCK_HEADS = Statement(
-    f"SELECT {_WANTED} FROM {{rows}} {{join}} executions t {{by_id}} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
+    f"SELECT {WANTED} FROM {{rows}} {{join}} executions t {{by_id}} ON t.id = r.id WHERE t.ready_at + 0 <= :now"
     " ORDER BY t.id {skip_locked}",
     _IDS,
     many=True,
@@ -62,18 +60,25 @@ _LIMITS = Statement(
     "SELECT t.id, t.max_concurrency FROM {rows} {join} jobs t {by_id} ON t.id = r.id ORDER BY t.id {for_update_jobs}",
     _IDS,
 )
-_CLAIM = update_by_id(
+_CLAIMED = {
+    "status": f"'{CLAIM.target}'",
+    "owner": ":owner",
+    "epoch": "t.epoch + 1",
+    "attempt": "t.attempt + 1",
+    "reason": "NULL",
+    "started_at": "COALESCE(t.started_at, :now)",
+    "attempt_started_at": ":now",
+    "updated_at": ":now",
+}
+_CLAIM = update_by_id("executions", _IDS, ready_at="NULL", **_CLAIMED)
+# PENDING → RUNNING, through a SCHEDULED that nobody could have seen.
+_CLAIM_HELD = update_by_id(
     "executions",
-    _IDS,
-    status=f"'{CLAIM.target}'",
-    owner=":owner",
-    epoch="t.epoch + 1",
-    attempt="t.attempt + 1",
-    ready_at="NULL",
-    reason="NULL",
-    started_at="COALESCE(t.started_at, :now)",
-    attempt_started_at=":now",
-    updated_at=":now",
+    columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
+    open_dependencies="r.open_dependencies",
+    failed_dependencies="r.failed_dependencies",
+    skipped_dependencies="r.skipped_dependencies",
+    **_CLAIMED,
 )
 _PARK = update_by_id(
     "executions", _IDS, status=f"'{PARK.target}'", ready_at="NULL", reason="'concurrency_limit'", updated_at=":now"
@@ -116,7 +121,10 @@ def _take_earliest(taking: "Taking", queue: str) -> bool:
         most = max(look, taking.left)
         ready = taking.tx.query(_READY, queue=queue, now=taking.now, look=most)
         passed_over = taking.take(ready)
-        if not passed_over or len(ready) < most:
+        if len(ready) < most:
+            taking.take(taking.held(queue))
+            return False
+        if not passed_over:
             return False
     return taking.left > 0
 
@@ -185,11 +193,34 @@ class Taking:
         mine, parked, passed = self._chosen(ready, jobs, flows, _room(tx, ready, job_rows))
         if parked:
             tx.run(_PARK, id_rows(parked), now=self.now)
-        if mine:
-            tx.run(_CLAIM, id_rows(row.id for row in mine), owner=wish.request.instance_id, now=self.now)
+        self._write(mine)
         nodes = node_claims(tx, [row for row in mine if row.workflow_run_id is not None], flows, self.at)
         self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish.request.instance_id, self.at) for row in mine]
         return bool(parked) or passed
+
+    def held(self, queue: str) -> list[Row[Any]]:
+        """What has become ready in this transaction and is not written yet: after all others, since it was ready last."""
+        held = self.tx.held
+        if held is None or self.left <= 0:
+            return []
+        rows = [
+            row._replace(status=ExecutionStatus.SCHEDULED) for row in held.found.values() if row.worker_queue == queue
+        ]
+        self._meet_jobs({row.job_id for row in rows if row.job_id is not None})
+        if any(_is_limited(self._job_rows[row.job_id]) for row in rows if row.job_id in self._job_rows):
+            self.tx.release()  # which of them may run, the rows that run already tell
+            return self.tx.query(_READY, queue=queue, now=self.now, look=self.left)
+        return rows
+
+    def _write(self, mine: list[Row[Any]]) -> None:
+        held = {} if self.tx.held is None else self.tx.held.rows
+        owned = {"owner": self._wish.request.instance_id, "now": self.now}
+        written = [row.id for row in mine if row.id not in held]
+        if written:
+            self.tx.run(_CLAIM, id_rows(written), **owned)
+        if len(written) < len(mine):
+            taken = [held.pop(row.id) for row in mine if row.id in held]
+            self.tx.run(_CLAIM_HELD, sorted((row_id, *counts) for row_id, _, _, *counts, _, _ in taken), **owned)
 
     def _meet_jobs(self, job_ids: set[int]) -> None:
         """Reads those that no earlier look of this claim has read."""
@@ -265,7 +296,7 @@ def _without_deleted(
 def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int | None, int | None]:
     """How many more may start of each job: None is any number; a job that another claim is counting is left out."""
     starting = {row.job_id for row in ready if row.status == ExecutionStatus.SCHEDULED}
-    limited = [job_id for job_id in starting & jobs.keys() if jobs[job_id].concurrency != ConcurrencyPolicy.PARALLEL]
+    limited = [job_id for job_id in starting & jobs.keys() if _is_limited(jobs[job_id])]
     # A job that was purged, and a node that carries its job itself (None), have no limit.
     room: dict[int | None, int | None] = dict.fromkeys({row.job_id for row in ready} - set(limited))
     if limited:
@@ -273,6 +304,10 @@ def _room(tx: Tx, ready: list[Row[Any]], jobs: dict[int, Row[Any]]) -> dict[int 
         held = holders(tx, list(limits)) if limits else {}
         room |= {job_id: limit - held[job_id] for job_id, limit in limits.items()}
     return room
+
+
+def _is_limited(job: Row[Any]) -> bool:
+    return bool(job.concurrency != ConcurrencyPolicy.PARALLEL)
 
 
 def _fits(row: Row[Any], room: dict[int | None, int | None]) -> bool:
