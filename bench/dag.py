@@ -63,6 +63,7 @@ class Nothing:
     """Does nothing, at once."""
 
     type: ClassVar[str] = "nothing"
+    keeps_deadline: ClassVar[bool] = True
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config

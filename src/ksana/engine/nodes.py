@@ -6,7 +6,7 @@ Its expressions and templates see `params` (the run's), `nodes` (what the nodes 
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from ksana.domain.execution import Claimed
 from ksana.domain.outcome import Failed, Outcome, Succeeded
 from ksana.domain.states import JOBCHAIN_NODE_NAMES
 from ksana.domain.values import immutable
-from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WORKFLOW, NodeClaim
+from ksana.domain.workflow import MAX_DEPTH, MAX_ITEMS, WORKFLOW, Ended, NodeClaim
 from ksana.engine.expressions import ExpressionFailed, items, truth
 from ksana.executors.base import Place, rfc3339
 from ksana.executors.templates import rendered_document
@@ -36,8 +36,8 @@ class Surroundings:
 
     place: Place
     params: Mapping[str, Any]
-    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    scheduled_at: str = ""
+    nodes: Mapping[str, Mapping[str, Any]]
+    planned_for: datetime
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Surroundings:
             "nodes": self.nodes,
             "item": self.place.item,
             "index": self.place.index,
-            "scheduled_at": self.scheduled_at,
+            "scheduled_at": rfc3339(self.planned_for),
         }
 
 
@@ -74,18 +74,9 @@ class Nodes:
         self._store = store
         self._starter = starter
 
-    async def surroundings(self, claimed: Claimed, node: NodeClaim) -> Surroundings:
-        """StoreUnavailable."""
-        ended = node.seen
-        if ended is None:
-            ended = await self._store.artifacts(node.run_id, sorted(node.snapshot.sees))
-        nodes = {
-            key: {"status": JOBCHAIN_NODE_NAMES[each.status], "artifact": each.artifact} for key, each in ended.items()
-        }
-        given = claimed.execution.input if node.is_item else {}
-        place = Place(node.run_key, node.workflow_key, node.node_id, given.get("item"), given.get("index"))
-        planned = claimed.execution.planned_for or claimed.execution.created_at
-        return Surroundings(place, node.params, nodes, rfc3339(planned))
+    async def ended_before(self, node: NodeClaim) -> Mapping[str, Ended]:
+        """What the nodes that it sees have made. StoreUnavailable."""
+        return await self._store.artifacts(node.run_id, sorted(node.snapshot.sees))
 
     async def decide(self, node: NodeClaim, seen: Surroundings, now: datetime) -> Decision:
         """What becomes of it before, or instead of, being run. StoreUnavailable."""
@@ -119,6 +110,22 @@ class Nodes:
             raise
         except KsanaError as error:
             return Failed(f"workflow {config['workflowId']}: {error.message}", retryable=False)
+
+
+def surroundings(claimed: Claimed, node: NodeClaim, ended: Mapping[str, Ended]) -> Surroundings:
+    nodes = {
+        key: {"status": JOBCHAIN_NODE_NAMES[each.status], "artifact": each.artifact} for key, each in ended.items()
+    }
+    given = claimed.execution.input if node.is_item else {}
+    place = Place(node.run_key, node.workflow_key, node.node_id, given.get("item"), given.get("index"))
+    return Surroundings(place, node.params, nodes, claimed.execution.planned_for or claimed.execution.created_at)
+
+
+def is_plain_work(node: NodeClaim) -> bool:
+    """Whether there is nothing to be decided before it is run, as of most nodes."""
+    given = node.snapshot.node
+    has_terms = not node.is_item and (given.when is not None or given.for_each is not None)
+    return not has_terms and node.snapshot.spec.type != WORKFLOW
 
 
 def _spread(source: str | tuple[Any, ...], seen: Surroundings) -> Decision:

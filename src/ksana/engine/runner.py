@@ -32,7 +32,7 @@ from ksana.domain.workflow import NodeClaim, TaskOf
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
-from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver
+from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver, is_plain_work, surroundings
 from ksana.engine.plans.locks import Locks
 from ksana.engine.tools import AttemptTools
 from ksana.executors.base import AttemptLost, CallbackGrant, ExecutionContext, Executor
@@ -132,8 +132,11 @@ class Runner:
         seen = None
         if claimed.node is not None:
             node = claimed.node
-            seen = await self.insisted(lambda: self._nodes.surroundings(claimed, node))
-            decision = await self.insisted(lambda: self._nodes.decide(node, seen, at))
+            ended = node.seen
+            if ended is None:
+                ended = await self.insisted(lambda: self._nodes.ended_before(node))
+            seen = surroundings(claimed, node, ended)
+            decision = None if is_plain_work(node) else await self.insisted(lambda: self._nodes.decide(node, seen, at))
             if decision is not None:
                 executed()
                 return await self._turned(claimed, decision, at)

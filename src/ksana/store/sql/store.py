@@ -223,18 +223,14 @@ class SqlStore:
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
         wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs, self._known_runs)
-        # In a turn of its own, so that what ends in this one is asked for first and goes with it.
-        claiming_ = asyncio.ensure_future(self._claimed(wish))
+        claimed_ = self.writer.submit(claiming.claim, wish, last=True, brief=True)
         try:
-            return await asyncio.shield(claiming_)
+            return await asyncio.shield(claimed_)
         except asyncio.CancelledError:
             # Nobody would run them, and their owner lives: nobody would recover them either.
-            for claimed in await claiming_:
+            for claimed in await claimed_:
                 await self.hand_back(Claim(claimed.execution.id, claimed.execution.epoch), now)
             raise
-
-    async def _claimed(self, wish: claiming.Wish) -> Sequence[Claimed]:
-        return await self.writer.submit(claiming.claim, wish, last=True, brief=True)
 
     async def succeed(self, ending: r.Ending) -> bool:
         return await self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
