@@ -175,10 +175,9 @@ async def test_a_node_that_another_makes_ready_is_claimed_with_what_it_sees(
     assert (second.node.node_id, second.node.seen) == ("b", seen)
     assert count.commits == 1
     asks_for_it = 0 if output is SMALL else 1
-    # The run, the claim, the attempt, its end, that it happened, what comes after, that that is ready, the run, what is ready,
-    # that it is ours.
-    assert count.statements <= 10 + asks_for_it + marked(store)
-    assert count.trips <= (5 if store.shared else 10) + asks_for_it
+    # The run, the claim, the attempt, its end, that it happened, what comes after, the run, what else is ready, that it is ours.
+    assert count.statements <= 9 + asks_for_it + marked(store)
+    assert count.trips <= (5 if store.shared else 9) + asks_for_it
 
 
 @pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
