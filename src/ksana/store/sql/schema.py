@@ -228,8 +228,9 @@ executions = _table(
     _sparse("ix_executions_parent", "parent_id", "status", "id", by="parent_id"),
     # Also how runs of jobs are told from nodes: of those, both are NULL.
     Index("ix_executions_node", "workflow_run_id", "node_id", "id"),
-    Index("ix_executions_job", "job_id", "planned_for", "id"),
-    Index("ix_executions_job_status", "job_id", "status", "planned_for", "id"),
+    # Without nodes that carry their job themselves.
+    _sparse("ix_executions_job", "job_id", "planned_for", "id", by="job_id"),
+    _sparse("ix_executions_job_status", "job_id", "status", "planned_for", "id", by="job_id"),
     Index("ix_executions_status", "status", "workflow_run_id", "id"),
 )
 

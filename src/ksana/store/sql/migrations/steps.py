@@ -59,6 +59,24 @@ def create_index(name: str, table: str, *columns: str, sparse_by: str | None = N
     (beside if concurrently else in_turn)(op.get_bind(), table, create)
 
 
+def make_sparse(name: str, table: str, *columns: str, by: str) -> None:
+    """The index keeps only rows in which `by` is not NULL from now on, where this can be had. Nobody is without it meanwhile."""
+    if _on("mysql", "mariadb") or _is_sparse(name, table):
+        return
+    if _on("sqlite"):  # nobody else has the file, and no index can be given another name
+        drop_index(name, table)
+        create_index(name, table, *columns, sparse_by=by)
+        return
+    narrower = f"{name}_sparse"
+    create_index(narrower, table, *columns, sparse_by=by)
+
+    def replace() -> None:
+        op.drop_index(name, table, if_exists=True)
+        op.execute(f"ALTER INDEX {narrower} RENAME TO {name}")
+
+    in_turn(op.get_bind(), table, replace)
+
+
 def add_column(table: str, *columns: "sa.Column[Any]") -> None:
     """The columns, unless they are there already; all at once, as each time counts for those who use the table."""
     known = column_names(table)
@@ -100,6 +118,11 @@ def _on(*names: str) -> bool:
 
 def _has_index(name: str, table: str) -> bool:
     return any(index["name"] == name for index in sa.inspect(op.get_bind()).get_indexes(table))
+
+
+def _is_sparse(name: str, table: str) -> bool:
+    found = [each for each in sa.inspect(op.get_bind()).get_indexes(table) if each["name"] == name]
+    return any(option.endswith("_where") for each in found for option in each.get("dialect_options", {}))
 
 
 def _added(table: str, column: "sa.Column[Any]") -> str:
