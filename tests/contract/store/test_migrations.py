@@ -205,6 +205,37 @@ def test_a_migration_that_was_killed_before_its_index_goes_on(url: str) -> None:
     engine.dispose()
 
 
+WHOLE = "CREATE INDEX ix_executions_job ON executions (job_id, planned_for, id)"
+NARROWER = "CREATE INDEX ix_executions_job_sparse ON executions (job_id, planned_for, id) WHERE job_id IS NOT NULL"
+DROPPED = "DROP INDEX ix_executions_job"
+
+
+@pytest.mark.parametrize(
+    ("back_end", "left"),
+    [
+        pytest.param("sqlite", [DROPPED, WHOLE], id="sqlite-before"),
+        pytest.param("sqlite", [DROPPED], id="sqlite-dropped"),
+        pytest.param("postgresql", [DROPPED, WHOLE], id="postgresql-before", marks=pytest.mark.postgresql),
+        pytest.param("postgresql", [DROPPED, WHOLE, NARROWER], id="postgresql-made", marks=pytest.mark.postgresql),
+        pytest.param("postgresql", [DROPPED, NARROWER], id="postgresql-dropped", marks=pytest.mark.postgresql),
+    ],
+    indirect=["back_end"],
+)
+def test_an_index_that_is_to_leave_rows_out_does_wherever_it_was_interrupted(url: str, left: list[str]) -> None:
+    migrate.upgrade(url, OPTIONS)
+    engine = engine_of(url)
+    whole = shape(engine)
+    assert "job_id IS NOT NULL" in str(whole["executions"])
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0005'"))
+        for each in left:
+            connection.execute(text(each))
+    assert shape(engine) != whole
+    assert migrate.upgrade(url, OPTIONS) == ("0005", migrate.HEAD)
+    assert shape(engine) == whole
+    engine.dispose()
+
+
 @pytest.mark.parametrize(("serves_from", "serves"), [(3, True), (9999, False)])
 def test_what_another_migrates_to_before_the_lock_is_had_is_looked_at_again(
     url: str, monkeypatch: pytest.MonkeyPatch, serves_from: int, serves: bool
