@@ -221,18 +221,27 @@ class Advance:
             self._reach(node, standing)
 
     @property
+    def wants_more(self) -> bool:
+        """Whether there is anything `wanted`."""
+        return bool(self._reaching)
+
+    @property
     def wanted(self) -> frozenset[str]:
-        return frozenset(node for node, _ in self._reaching)
+        return frozenset([node for node, _ in self._reaching])
 
     def learn(self, pending: Mapping[str, Tally]) -> None:
         """The tallies of those `wanted` nodes that are PENDING; may tell more than was asked."""
-        self._known |= self.wanted | pending.keys()
+        self._known.update(pending)
         for node, tally in pending.items():
             self.tallies.setdefault(node, tally)
-        while arrived := [each for each in self._reaching if each[0] in self._known]:
-            self._reaching = [each for each in self._reaching if each[0] not in self._known]
+        arrived, self._reaching = self._reaching, []
+        while arrived:
             for node, standing in arrived:
+                self._known.add(node)
                 self._apply(node, standing)
+            arrived = [each for each in self._reaching if each[0] in self._known]
+            if arrived:
+                self._reaching = [each for each in self._reaching if each[0] not in self._known]
 
     def beyond(self) -> frozenset[str]:
         """Everything that could yet be met from `wanted` on: to be told at once, instead of step by step."""

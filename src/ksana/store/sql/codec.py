@@ -195,6 +195,10 @@ _STATUSES = {status.value: status for status in ExecutionStatus}
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
 
 
+def status_of(stored: str) -> ExecutionStatus:
+    return _STATUSES[stored]
+
+
 def running(row: Row[Any], owner: str, now: datetime) -> Execution:
     """An execution as it is once `owner` has claimed it, from its row as it was before."""
     return Execution(

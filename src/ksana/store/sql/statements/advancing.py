@@ -190,7 +190,7 @@ def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dic
     """Tells each what it wants to know, until none wants anything; the nodes that they were told of."""
     rows: dict[tuple[int, str], Row[Any]] = {}
     for step in range(STEPS + 1):
-        open_ = {run_id: reached for run_id, reached in reaching.items() if reached.wanted}
+        open_ = {run_id: reached for run_id, reached in reaching.items() if reached.wants_more}
         if not open_:
             break
         wanted = [

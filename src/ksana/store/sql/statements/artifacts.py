@@ -1,8 +1,8 @@
 """What the nodes of a run made, for those that come after them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ksana.domain.states import TERMINAL, ExecutionStatus
+from ksana.domain.states import TERMINAL
 from ksana.domain.workflow import Ended
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns
@@ -45,26 +45,39 @@ def note(tx: Tx, ended: Iterable[tuple[int | None, str, str, str | None]]) -> No
 
 def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, frozenset[str]]]) -> dict[int, dict[str, Ended] | None]:
     """For each of these executions (its id, its run, the nodes that it sees) what those made; None if that is too much."""
-    wanted = {each: (run_id, nodes) for each, run_id, nodes in seeing}
-    pairs = {(run_id, node) for run_id, nodes in wanted.values() if len(nodes) <= FEW for node in nodes}
-    found: dict[tuple[int, str], _Made] = {}
-    if unknown := sorted(pairs - tx.fresh.made.keys()):
-        rows = tx.query(_SMALL_ARTIFACTS, unknown, small=SMALL)
-        found = {
-            (row.workflow_run_id, row.node_id): (row.status, row.output, row.large)
-            for row in rows
-            if row.status in TERMINAL
-        }
-    found |= {pair: (*tx.fresh.made[pair], 0) for pair in pairs & tx.fresh.made.keys()}
-    return {each: _of_one(run_id, nodes, found) for each, (run_id, nodes) in wanted.items()}
+    wanted = [
+        (each, [(run_id, node) for node in nodes] if len(nodes) <= FEW else None) for each, run_id, nodes in seeing
+    ]
+    unknown = {pair for _, pairs in wanted if pairs is not None for pair in pairs if pair not in tx.fresh.made}
+    found: dict[tuple[int, str], _Made] = _asked_for(tx, unknown) if unknown else {}
+    return {each: None if pairs is None else _of_one(pairs, tx.fresh.made, found) for each, pairs in wanted}
 
 
-def _of_one(run_id: int, nodes: frozenset[str], found: dict[tuple[int, str], _Made]) -> dict[str, Ended] | None:
-    seen = {node: found[run_id, node] for node in nodes if (run_id, node) in found}
-    if len(nodes) > FEW or any(large for _, _, large in seen.values()):
-        return None
-    return {node: _ended(status, output) for node, (status, output, _) in seen.items()}
+def _asked_for(tx: Tx, pairs: set[tuple[int, str]]) -> dict[tuple[int, str], _Made]:
+    rows = tx.query(_SMALL_ARTIFACTS, sorted(pairs), small=SMALL)
+    return {
+        (row.workflow_run_id, row.node_id): (row.status, row.output, row.large)
+        for row in rows
+        if row.status in TERMINAL
+    }
+
+
+def _of_one(
+    pairs: list[tuple[int, str]],
+    fresh: Mapping[tuple[int, str], tuple[str, str]],
+    found: Mapping[tuple[int, str], _Made],
+) -> dict[str, Ended] | None:
+    seen: dict[str, Ended] = {}
+    for pair in pairs:
+        if pair in fresh:
+            seen[pair[1]] = _ended(*fresh[pair])
+        elif pair in found:
+            status, output, large = found[pair]
+            if large:
+                return None
+            seen[pair[1]] = _ended(status, output)
+    return seen
 
 
 def _ended(status: str, output: str | None) -> Ended:
-    return Ended(ExecutionStatus(status), codec.from_json(output))
+    return Ended(codec.status_of(status), codec.from_json(output))

@@ -256,7 +256,7 @@ class Taking:
 
 
 def _lane_of_node(row: Row[Any], flows: Flows) -> str | None:
-    made = flows.made(row)
+    made = flows.nodes.get(row.id)
     return None if made is None else lane_of(made.spec)
 
 
@@ -270,7 +270,7 @@ def _claimed(row: Row[Any], jobs: dict[int, Job], node: NodeClaim | None, owner:
 
 def _without_unreadable(tx: Tx, ready: list[Row[Any]], flows: Flows, wish: Wish) -> list[Row[Any]]:
     """A node of which nobody can read what it is has failed; it must not keep the others from running."""
-    broken = {row.id for row in ready if row.workflow_run_id is not None and flows.made(row) is None}
+    broken = {row.id for row in ready if row.workflow_run_id is not None and row.id not in flows.nodes}
     if not broken:
         return ready
     error = "what its run started with cannot be read"

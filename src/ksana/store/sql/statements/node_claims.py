@@ -1,5 +1,6 @@
 """What a claim must know of the workflow runs whose nodes it takes, so that a worker need not ask again."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ from sqlalchemy import Row
 from ksana.domain.clock import to_micros
 from ksana.domain.states import RunStatus
 from ksana.domain.values import immutable
-from ksana.domain.workflow import Ended, NodeClaim, Snapshot, SnapshotNode, TaskOf, node_of_item
+from ksana.domain.workflow import Ended, NodeClaim, SnapshotNode, TaskOf, node_of_item
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
 from ksana.store.sql.statements import artifacts, snapshots
@@ -18,6 +19,7 @@ MOST = 2_000
 """Runs that are kept,"""
 SMALL = 4_000
 """with parameters of so many characters at the most."""
+NO_NODES: Mapping[str, SnapshotNode] = {}
 _IDS = columns(id="int")
 _RUNS = Statement(
     "SELECT t.id, t.public_id, t.workflow_key, t.snapshot, t.params, t.status, t.depth, t.task_id, t.tenant_id"
@@ -36,15 +38,11 @@ _START_RUNS = update_by_id(
 
 @immutable
 class Flows:
-    """The workflow runs of what is ready, and what they started with."""
+    """The workflow runs of what is ready, and what its nodes are."""
 
     runs: dict[int, Row[Any]]
-    snapshots: dict[str, Snapshot]
-
-    def made(self, row: Row[Any]) -> SnapshotNode | None:
-        """What a node is; None if nobody can read it any more."""
-        run = self.runs.get(row.workflow_run_id)
-        return None if run is None else self.snapshots[run.snapshot].nodes.get(node_of_item(row.node_id))
+    nodes: dict[int, SnapshotNode]
+    """By the ids of what is ready; those that nobody can read any more are not there."""
 
 
 class KnownRuns:
@@ -72,8 +70,17 @@ class KnownRuns:
 
 def flows_of(tx: Tx, ready: list[Row[Any]], known: KnownRuns) -> Flows:
     ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
-    found = known.meet(tx, ids) if ids else {}
-    return Flows(found, snapshots.read(tx, (run.snapshot for run in found.values())))
+    if not ids:
+        return Flows({}, {})
+    found = known.meet(tx, ids)
+    started_with = snapshots.read(tx, (run.snapshot for run in found.values()))
+    of_runs = {run.id: started_with[run.snapshot].nodes for run in found.values()}
+    nodes = {}
+    for row in ready:
+        made = of_runs.get(row.workflow_run_id, NO_NODES).get(node_of_item(row.node_id or ""))
+        if made is not None:
+            nodes[row.id] = made
+    return Flows(found, nodes)
 
 
 def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> dict[int, NodeClaim]:
@@ -83,7 +90,7 @@ def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> di
     if beginning:
         tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
     params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
-    claims = [(row, made) for row in rows if (made := flows.made(row)) is not None]
+    claims = [(row, flows.nodes[row.id]) for row in rows if row.id in flows.nodes]
     seen = artifacts.at_hand(tx, ((row.id, row.workflow_run_id, made.sees) for row, made in claims))
     return {
         row.id: _node_claim(row, made, runs[row.workflow_run_id], params[row.workflow_run_id], seen[row.id])

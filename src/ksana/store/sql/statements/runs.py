@@ -17,6 +17,7 @@ from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import EndedRun
 
+_STATUSES = {status.value: status for status in RunStatus}
 _IDS = columns(id="int")
 # Without the parameters, which may be large.
 _LOCK = Statement(
@@ -71,7 +72,7 @@ class RunNow:
     @property
     def going_on(self) -> bool:
         """Whether nodes of it may still start."""
-        return self.status in {RunStatus.PENDING, RunStatus.RUNNING}
+        return self.status is RunStatus.RUNNING or self.status is RunStatus.PENDING
 
     @property
     def goes_on_as_before(self) -> bool:
@@ -119,7 +120,7 @@ def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
         row.id: RunNow(
             row,
             known[row.snapshot],
-            RunStatus(row.status),
+            _STATUSES[row.status],
             row.reason,
             row.error,
             row.open_nodes,
