@@ -11,7 +11,9 @@ from typing import Protocol, TypeVar
 import pytest
 import structlog
 
+from ksana.store.sql import writer
 from tests import prepared
+from tests.knowing import Checked
 from tests.servers import absence
 from tests.servers.base import Address, MissingError, Server
 from tests.servers.machine import memory_folder
@@ -41,6 +43,8 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+# What a writer knows without asking is compared with what is stored.
+vars(writer)["Live"] = Checked
 SERVED = pytest.StashKey[SharedServers | DeskClient]()
 DESK = pytest.StashKey[Desk]()
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, repeat
 from typing import Any
@@ -42,6 +42,9 @@ MAX_TEXT_LENGTH = 16_000
 
 _OF_ROWS = frozenset({"rows", "size"})
 _OF_EXECUTIONS = re.compile(r"\bexecutions\b")
+_KNOWN = re.compile(r"\b(executions|workflow_runs)\b")
+"""Tables of which rows are known without being asked for."""
+_ADDS_AT_MOST = frozenset({"SELECT", "WITH", "INSERT"})
 
 
 def columns(**types: str) -> tuple[tuple[str, str], ...]:
@@ -61,6 +64,8 @@ class Statement:
     """It often answers with many rows, and little in each: where each row by itself would be dear, they come as one text."""
     apart: bool = False
     """Whoever asks it sees to what is held back by himself."""
+    keeps: bool = False
+    """Whoever has it done says what that means for what is known of running executions and workflow runs."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_prepared", {})
@@ -162,6 +167,8 @@ class Prepared:
         self._from_row = tuple((places.get(name, -1), name) for name in positions or ()) if of_one_row else ()
         self.of_executions = bool(_OF_EXECUTIONS.search(self.sql))
         """Whether it may see, or write, what is held back."""
+        self.changes = self.sql.split(maxsplit=1)[0] not in _ADDS_AT_MOST and bool(_KNOWN.search(self.sql))
+        """Whether it may make what is known of executions or workflow runs untrue. To add some does not."""
         self._any_columns = "*" in self.sql
         # Together, since several threads may come here for the first time at once.
         self._shape: tuple[tuple[str, ...], Callable[[Iterable[Any]], Any]] = ((), tuple)
@@ -220,6 +227,11 @@ def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: s
         rows,
         lambda dialect, count: dialect.update_listed(table, assignments, rows, count),
     )
+
+
+def keeping(statement: Statement) -> Statement:
+    """The same, of which whoever has it done says what it means for what is known."""
+    return replace(statement, keeps=True)
 
 
 def update_by(on: str, table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:

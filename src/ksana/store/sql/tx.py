@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from ksana.store.sql.dialects.base import Dialect, Said, ServerDialect
 from ksana.store.sql.errors import as_sqlalchemy_has_it
+from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Prepared, Statement, chunks, in_values, insert_rows, most_in_values
 from ksana.store.workflow_requests import EndedRun
 
@@ -56,8 +57,11 @@ class Tx:
         clock: int,
         steady: int | None = None,
         most_rows: int | None = None,
+        live: Live | None = None,
     ) -> None:
         self._connection = connection
+        self.live = live
+        """What is known without being asked for; None where it cannot be."""
         self._driver = connection.dialect
         self.dialect = dialect
         self._server = dialect if isinstance(dialect, ServerDialect) else None
@@ -80,6 +84,8 @@ class Tx:
     def connection(self) -> Connection:
         """For statements of SQLAlchemy; everything that was to be done before is done."""
         self.flush()
+        if self.live is not None:
+            self.live.forget()
         return self._connection
 
     def query(self, statement: Statement, rows: Iterable[Sequence[Any]] = NO_ROWS, **values: Any) -> list[Row[Any]]:
@@ -197,9 +203,16 @@ class Tx:
             parts = [(prepared, prepared.parameters(values, given))]
         else:
             parts = self._several_parts(statement, given, values, whole=whole)
-        if self.held is not None and not statement.apart and parts and parts[0][0].of_executions:
-            self.release()
+        if parts:
+            self._prepare_for(statement, parts[0][0])
         return parts
+
+    def _prepare_for(self, statement: Statement, prepared: Prepared) -> None:
+        """What it might see is written, and what it might make untrue forgotten."""
+        if self.held is not None and prepared.of_executions and not statement.apart:
+            self.release()
+        if self.live is not None and prepared.changes and not statement.keeps:
+            self.live.forget()
 
     def _several_parts(
         self, statement: Statement, given: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
@@ -241,7 +254,8 @@ class Tx:
 
     def core(self, statement: Executable) -> list[Row[Any]]:
         """The rows that an SQLAlchemy statement answers with."""
-        return list(self.connection.execute(statement))
+        self.flush()
+        return list(self._connection.execute(statement))
 
     def core_run(self, statement: Executable) -> int:
         """How many rows an SQLAlchemy statement changed."""

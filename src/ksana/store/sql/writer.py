@@ -32,6 +32,7 @@ from ksana.domain.clock import Clock, to_micros
 from ksana.domain.errors import CommitUnknown, KsanaError, StoreBusy, StoreUnavailable
 from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.errors import Trouble, diagnose, translate
+from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.steady import Steady
 from ksana.store.sql.tx import Fresh, Tx
@@ -127,6 +128,7 @@ class Writer:
         self._connection: Connection | None = None
         self._patient = True
         """Whether the connection waits for a lock that somebody else has."""
+        self._live = Live(dialect.others_wrote) if dialect.others_wrote else None
         self._batch = 0
         self.ended = 0
         """How many transactions have been committed, or may have been."""
@@ -333,13 +335,17 @@ class Writer:
         connection = self._connected(patient=most_rows is None)
         transaction = connection.begin()
         try:
-            tx = Tx(connection, self._dialect, to_micros(self._clock.now()), self._steady.micros(), most_rows)
+            if self._live is not None:
+                self._live.begin(connection.connection.dbapi_connection)
+            now, steady = to_micros(self._clock.now()), self._steady.micros()
+            tx = Tx(connection, self._dialect, now, steady, most_rows, self._live)
             answer = body(tx)
             self._mark(tx)
             if self._mirror is not None:
                 self._mirror.write(tx)
             tx.flush()
         except BaseException:
+            self._forget()
             transaction.rollback()
             raise
         try:
@@ -350,6 +356,7 @@ class Writer:
             failpoints.reach("commit.after", _broken)
         except SQLAlchemyError as error:
             # Whatever state it is in, the next transaction gets a connection of its own.
+            self._forget()
             self._drop_connection()
             if diagnose(error) is not Trouble.DISCONNECTED or not self._was_committed(error):
                 if self._mirror is not None:
@@ -360,6 +367,11 @@ class Writer:
         for ended in tx.ended_runs:
             self.on_run_ended(ended)
         return answer
+
+    def _forget(self) -> None:
+        """What is known may not be so."""
+        if self._live is not None:
+            self._live.forget()
 
     def _mark(self, tx: Tx) -> None:
         """Writes the batch's number, by which it can be found if the answer to its COMMIT is lost. Last: a session that the server
@@ -388,6 +400,7 @@ class Writer:
     def _connected(self, *, patient: bool = True) -> Connection:
         if self._connection is None:
             self._connection, self._patient = self._engine.connect(), True
+            self._forget()
         if patient is not self._patient:
             self._connection.connection.cursor().execute(self._dialect.patience[patient])
             self._patient = patient

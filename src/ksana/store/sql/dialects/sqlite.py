@@ -34,6 +34,7 @@ class SqliteDialect(Dialect):
     # Its driver lets go of the interpreter's lock for each row, and has to wait until the event loop lets it have it again.
     gathers_rows = True
     patience = PATIENCE
+    others_wrote = "PRAGMA data_version"
     # The writer holds the whole file from BEGIN IMMEDIATE on: there are no rows to lock.
     marks: ClassVar[dict[str, str]] = {
         # The rows first, then the table by its index: CROSS keeps the planner from turning it round.

@@ -18,7 +18,7 @@ from ksana.domain.values import immutable
 from ksana.domain.workflow import MAX_ITEMS
 from ksana.domain.workflow_run import FAIL_FAST
 from ksana.store.sql import codec
-from ksana.store.sql.rows import Statement, columns, update_by_id
+from ksana.store.sql.rows import Statement, columns, keeping, update_by_id
 from ksana.store.sql.statements.journal import Happening, record_events
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.tx import Held, Tx
@@ -54,15 +54,19 @@ _DECIDED = columns(
 WRITE_DECIDED = update_by_id(
     "executions", _DECIDED, updated_at=":at", **{name: f"r.{name}" for name, _ in _DECIDED if name != "id"}
 )
+_WRITE_PENDING = keeping(WRITE_DECIDED)
+"""Of those that were PENDING, and so did not run."""
 _PARENTS = Statement("SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id", columns(id="int"))
 # No more than that changes of most: to leave their states alone leaves the indexes of those alone.
-_WRITE_COUNTS = update_by_id(
-    "executions",
-    columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
-    open_dependencies="r.open_dependencies",
-    failed_dependencies="r.failed_dependencies",
-    skipped_dependencies="r.skipped_dependencies",
-    updated_at=":at",
+_WRITE_COUNTS = keeping(
+    update_by_id(
+        "executions",
+        columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
+        open_dependencies="r.open_dependencies",
+        failed_dependencies="r.failed_dependencies",
+        skipped_dependencies="r.skipped_dependencies",
+        updated_at=":at",
+    )
 )
 _GOING_ON = ACTIVE - {_S.PENDING}
 _IN_FLIGHT = Statement(
@@ -179,11 +183,11 @@ def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int)
     if counts:
         tx.run(_WRITE_COUNTS, sorted(counts), at=at)
     if skipped:
-        tx.run(WRITE_DECIDED, sorted(skipped), at=at)
+        tx.run(_WRITE_PENDING, sorted(skipped), at=at)
     record_events(tx, at, told)
     if ready:
         rows = {row.id: row for row in found.values() if row.id in ready}
-        tx.hold(Held(WRITE_DECIDED, ready, {"at": at}, rows))
+        tx.hold(Held(_WRITE_PENDING, ready, {"at": at}, rows))
 
 
 def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[Any]]:

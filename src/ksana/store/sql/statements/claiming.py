@@ -23,7 +23,7 @@ from ksana.domain.values import immutable
 from ksana.domain.workflow import NodeClaim
 from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
-from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
+from ksana.store.sql.rows import Statement, columns, id_rows, keeping, update_by_id
 from ksana.store.sql.statements import turns
 from ksana.store.sql.statements.advancing import WANTED
 from ksana.store.sql.statements.known_jobs import KnownJobs
@@ -70,15 +70,17 @@ _CLAIMED = {
     "attempt_started_at": ":now",
     "updated_at": ":now",
 }
-_CLAIM = update_by_id("executions", _IDS, ready_at="NULL", **_CLAIMED)
+_CLAIM = keeping(update_by_id("executions", _IDS, ready_at="NULL", **_CLAIMED))
 # PENDING → RUNNING, through a SCHEDULED that nobody could have seen.
-_CLAIM_HELD = update_by_id(
-    "executions",
-    columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
-    open_dependencies="r.open_dependencies",
-    failed_dependencies="r.failed_dependencies",
-    skipped_dependencies="r.skipped_dependencies",
-    **_CLAIMED,
+_CLAIM_HELD = keeping(
+    update_by_id(
+        "executions",
+        columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
+        open_dependencies="r.open_dependencies",
+        failed_dependencies="r.failed_dependencies",
+        skipped_dependencies="r.skipped_dependencies",
+        **_CLAIMED,
+    )
 )
 _PARK = update_by_id(
     "executions", _IDS, status=f"'{PARK.target}'", ready_at="NULL", reason="'concurrency_limit'", updated_at=":now"
@@ -221,6 +223,8 @@ class Taking:
         if len(written) < len(mine):
             taken = [held.pop(row.id) for row in mine if row.id in held]
             self.tx.run(_CLAIM_HELD, sorted((row_id, *counts) for row_id, _, _, *counts, _, _ in taken), **owned)
+        if self.tx.live is not None:
+            self.tx.live.claimed(mine, self._wish.request.instance_id, self.now)
 
     def _meet_jobs(self, job_ids: set[int]) -> None:
         """Reads those that no earlier look of this claim has read."""

@@ -11,7 +11,7 @@ from ksana.domain.states import RunStatus
 from ksana.domain.values import immutable
 from ksana.domain.workflow import Ended, NodeClaim, SnapshotNode, TaskOf, node_of_item
 from ksana.store.sql import codec
-from ksana.store.sql.rows import Statement, columns, id_rows, update_by_id
+from ksana.store.sql.rows import Statement, columns, id_rows, keeping, update_by_id
 from ksana.store.sql.statements import artifacts, snapshots
 from ksana.store.sql.tx import Tx
 
@@ -26,13 +26,15 @@ _RUNS = Statement(
     " FROM {rows} {join} workflow_runs t ON t.id = r.id",
     _IDS,
 )
-_START_RUNS = update_by_id(
-    "workflow_runs",
-    _IDS,
-    # Only if it has not moved since: somebody may just be stopping it.
-    status=f"CASE WHEN t.status = '{RunStatus.PENDING}' THEN '{RunStatus.RUNNING}' ELSE t.status END",
-    started_at="COALESCE(t.started_at, :now)",
-    updated_at=":now",
+_START_RUNS = keeping(
+    update_by_id(
+        "workflow_runs",
+        _IDS,
+        # Only if it has not moved since: somebody may just be stopping it.
+        status=f"CASE WHEN t.status = '{RunStatus.PENDING}' THEN '{RunStatus.RUNNING}' ELSE t.status END",
+        started_at="COALESCE(t.started_at, :now)",
+        updated_at=":now",
+    )
 )
 
 
@@ -89,6 +91,8 @@ def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> di
     beginning = [run.id for run in runs.values() if run.status == RunStatus.PENDING and run.id not in tx.fresh.begun]
     if beginning:
         tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
+        if tx.live is not None:
+            tx.live.turned(beginning)
     params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
     claims = [(row, flows.nodes[row.id]) for row in rows if row.id in flows.nodes]
     seen = artifacts.at_hand(tx, ((row.id, row.workflow_run_id, made.sees) for row, made in claims))

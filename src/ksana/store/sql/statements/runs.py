@@ -11,7 +11,8 @@ from ksana.domain.events import EventType
 from ksana.domain.states import RUN_ADMITTED, RUN_TERMINAL, RunMove, RunStatus
 from ksana.domain.workflow import Snapshot
 from ksana.domain.workflow_run import ended_status
-from ksana.store.sql.rows import Statement, brief, columns, update_by_id
+from ksana.store.sql.live import GoingOn, Live
+from ksana.store.sql.rows import Statement, brief, columns, keeping, update_by_id
 from ksana.store.sql.statements import snapshots, tenant_tasks
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
 from ksana.store.sql.tx import Tx
@@ -40,12 +41,14 @@ _RUN = columns(
     ended_at="int",
     updated_at="int",
 )
-_WRITE = update_by_id("workflow_runs", _RUN, **{name: f"r.{name}" for name, _ in _RUN if name != "id"})
+_WRITE = keeping(update_by_id("workflow_runs", _RUN, **{name: f"r.{name}" for name, _ in _RUN if name != "id"}))
 _COUNTS = columns(
     id="int", reason="text", error="text", open_nodes="int", failed_nodes="int", stopped_nodes="int", updated_at="int"
 )
 # Of one that goes on as before: to leave its state and its deadline alone leaves their indexes alone.
-_WRITE_COUNTS = update_by_id("workflow_runs", _COUNTS, **{name: f"r.{name}" for name, _ in _COUNTS if name != "id"})
+_WRITE_COUNTS = keeping(
+    update_by_id("workflow_runs", _COUNTS, **{name: f"r.{name}" for name, _ in _COUNTS if name != "id"})
+)
 
 
 @dataclass(slots=True)
@@ -113,25 +116,30 @@ def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
     wanted = sorted({each for each in run_ids if each is not None})
     if not wanted:
         return {}
-    rows = tx.query(_LOCK, [(run_id,) for run_id in wanted])
-    known = snapshots.read(tx, (row.snapshot for row in rows))
-    tx.fresh.begun.update(row.id for row in rows if row.status == RunStatus.RUNNING)
-    return {
-        row.id: RunNow(
-            row,
-            known[row.snapshot],
-            _STATUSES[row.status],
-            row.reason,
-            row.error,
-            row.open_nodes,
-            row.failed_nodes,
-            row.stopped_nodes,
-            row.deadline_at,
-            row.started_at,
-            row.ended_at,
-        )
-        for row in rows
-    }
+    known = {} if tx.live is None else {each: run for each in wanted if (run := tx.live.run(each)) is not None}
+    asked = [(each,) for each in wanted if each not in known]
+    rows = {row.id: row for row in tx.query(_LOCK, asked)} if asked else {}
+    rows |= {each: run.row for each, run in known.items()}
+    started_with = snapshots.read(tx, (row.snapshot for row in rows.values()))
+    tx.fresh.begun.update(row.id for row in rows.values() if row.status == RunStatus.RUNNING)
+    return {each: _now(rows[each], started_with, known.get(each)) for each in wanted if each in rows}
+
+
+def _now(row: Row[Any], started_with: dict[str, Snapshot], known: GoingOn | None) -> RunNow:
+    open_, failed, stopped = (row.open_nodes, row.failed_nodes, row.stopped_nodes) if known is None else known[1:]
+    return RunNow(
+        row,
+        started_with[row.snapshot],
+        _STATUSES[row.status],
+        row.reason,
+        row.error,
+        open_,
+        failed,
+        stopped,
+        row.deadline_at,
+        row.started_at,
+        row.ended_at,
+    )
 
 
 def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
@@ -144,6 +152,8 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
         tx.run(_WRITE_COUNTS, counted)
     if len(counted) < len(changed):
         tx.run(_WRITE, [_row(run, at) for run in changed if not run.goes_on_as_before])
+    if tx.live is not None:
+        _note(tx.live, changed)
     record_events(tx, at, [told for run in changed if (told := _told(run)) is not None])
     tenant_tasks.follow(tx, changed, at)
     tx.ended_runs += [
@@ -153,6 +163,14 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
     ]
     for run in changed:
         run.changed = False
+
+
+def _note(live: Live, changed: Iterable[RunNow]) -> None:
+    for run in changed:
+        if run.goes_on_as_before and (run.reason, run.error) == (run.row.reason, run.row.error):
+            live.goes_on(run.id, GoingOn(run.row, run.open, run.failed, run.stopped))
+        else:
+            live.turned((run.id,))
 
 
 def _row(run: RunNow, at: int) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from ksana.domain.values import immutable
 from ksana.domain.workflow import WAIT, node_of_item
 from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
-from ksana.store.sql.rows import Statement, brief, columns, insert_rows, storable, to_json, update_by_id
+from ksana.store.sql.rows import Statement, brief, columns, insert_rows, keeping, storable, to_json, update_by_id
 from ksana.store.sql.statements import admission, artifacts, runs
 from ksana.store.sql.statements.advancing import EndedNode, advance, results_of
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
@@ -71,26 +71,30 @@ _SETTLED = columns(
     ended_at="int",
     updated_at="int",
 )
-_SETTLE = update_by_id(
-    "executions",
-    _SETTLED,
-    owner="NULL",
-    # What was saved while it ran stays, unless its end says something else.
-    output="COALESCE(r.output, t.output)",
-    **{name: f"r.{name}" for name, _ in _SETTLED if name not in {"id", "output"}},
+_SETTLE = keeping(
+    update_by_id(
+        "executions",
+        _SETTLED,
+        owner="NULL",
+        # What was saved while it ran stays, unless its end says something else.
+        output="COALESCE(r.output, t.output)",
+        **{name: f"r.{name}" for name, _ in _SETTLED if name not in {"id", "output"}},
+    )
 )
 _ENDED = columns(id="int", status="text", output="text", error="text", reason="text", at="int")
 # What ran has neither a time to be ready at nor a deadline: to leave those alone leaves their indexes alone.
-_END = update_by_id(
-    "executions",
-    _ENDED,
-    owner="NULL",
-    status="r.status",
-    output="COALESCE(r.output, t.output)",
-    error="r.error",
-    reason="r.reason",
-    ended_at="r.at",
-    updated_at="r.at",
+_END = keeping(
+    update_by_id(
+        "executions",
+        _ENDED,
+        owner="NULL",
+        status="r.status",
+        output="COALESCE(r.output, t.output)",
+        error="r.error",
+        reason="r.reason",
+        ended_at="r.at",
+        updated_at="r.at",
+    )
 )
 _ACTIVE_NODES = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.id"
@@ -171,8 +175,16 @@ class Moved:
 
 def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
     """Those that are still RUNNING under their epoch, locked until the end of the transaction."""
-    rows = tx.query(_LOCK_CLAIMS, sorted({(claim.execution_id, claim.epoch) for claim in claims}))
-    return {Claim(row.id, row.claimed_epoch): row for row in rows}
+    found: dict[Claim, Any] = {}
+    asked: set[tuple[int, int]] = set()
+    for claim in claims:
+        known = None if tx.live is None else tx.live.running(claim)
+        if known is None:
+            asked.add((claim.execution_id, claim.epoch))
+        else:
+            found[claim] = known
+    rows = tx.query(_LOCK_CLAIMS, sorted(asked)) if asked else ()
+    return found | {Claim(row.id, row.claimed_epoch): row for row in rows}
 
 
 def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
@@ -239,6 +251,8 @@ def _by_id(move: Moved) -> int:
 
 def _write(tx: Tx, moved: list[Moved]) -> None:
     """Where they are from now on."""
+    if tx.live is not None:
+        tx.live.moved(move.row.id for move in moved)
     ended = [(_ended_row(move), move.row) for move in moved if _only_ends(move)]
     if ended:
         tx.run(_END, [row for row, _ in ended])

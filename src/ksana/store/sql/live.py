@@ -1,0 +1,115 @@
+"""What the only one who writes a database knows of it, and so need not ask for: the executions that run here, as they were claimed,
+and the workflow runs that go on.
+
+It is exact, or it is not there. Whoever changes such rows in a way of its own makes everything be forgotten (see `Tx`), and so does
+a transaction that is taken back, a new connection, and somebody else's write to the file, whoever that may be: SQLite tells.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ksana.domain.execution import Claim
+from ksana.domain.states import ExecutionStatus
+
+MOST = 20_000
+"""Of each kind: beyond it, all are forgotten."""
+SMALL = 4_000
+"""Characters of what an execution was given, up to which it is kept."""
+
+
+class Running(NamedTuple):
+    """An execution that runs, with what its end has to know. None of it changes while it runs under this epoch."""
+
+    id: int
+    job_id: int | None
+    epoch: int
+    attempt: int
+    owner: str
+    attempt_started_at: int
+    planned_for: int | None
+    share: str
+    created_at: int
+    trace_id: str | None
+    workflow_run_id: int | None
+    node_id: str | None
+    parent_id: int | None
+    input: str | None
+    status: str = ExecutionStatus.RUNNING.value
+
+
+class GoingOn(NamedTuple):
+    """A workflow run that nothing was said of but how many of its nodes have not ended, failed and stopped."""
+
+    row: Any
+    """As it was read last; those counts of it are old."""
+    open: int
+    failed: int
+    stopped: int
+
+
+class Live:
+    """Used by whoever writes, one at a time."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+        """The question that is answered differently if others have written."""
+        self._seen: Any = None
+        self._running: dict[int, Running] = {}
+        self._runs: dict[int, GoingOn] = {}
+
+    def begin(self, connection: Any) -> None:
+        """A transaction has begun on the driver's connection: what others may have changed since the last one is forgotten."""
+        seen = connection.execute(self._version).fetchone()
+        if seen != self._seen:
+            self.forget()
+            self._seen = seen
+
+    def forget(self) -> None:
+        self._running.clear()
+        self._runs.clear()
+
+    def claimed(self, rows: Iterable[Any], owner: str, now: int) -> None:
+        """These were just claimed; the rows are those from before."""
+        if len(self._running) > MOST:
+            self._running.clear()
+        for row in rows:
+            if row.input is None or len(row.input) <= SMALL:
+                self._running[row.id] = Running(
+                    row.id,
+                    row.job_id,
+                    row.epoch + 1,
+                    row.attempt + 1,
+                    owner,
+                    now,
+                    row.planned_for,
+                    row.share,
+                    row.created_at,
+                    row.trace_id,
+                    row.workflow_run_id,
+                    row.node_id,
+                    row.parent_id,
+                    row.input,
+                )
+
+    def moved(self, execution_ids: Iterable[int]) -> None:
+        """These no longer run as they did."""
+        for each in execution_ids:
+            self._running.pop(each, None)
+
+    def running(self, claim: Claim) -> Running | None:
+        """The execution, if it is known to run under this claim."""
+        found = self._running.get(claim.execution_id)
+        return found if found is not None and found.epoch == claim.epoch else None
+
+    def goes_on(self, run_id: int, run: GoingOn) -> None:
+        if len(self._runs) > MOST:
+            self._runs.clear()
+        self._runs[run_id] = run
+
+    def turned(self, run_ids: Iterable[int]) -> None:
+        """More than their counts has changed."""
+        for each in run_ids:
+            self._runs.pop(each, None)
+
+    def run(self, run_id: int) -> GoingOn | None:
+        return self._runs.get(run_id)

@@ -1,0 +1,153 @@
+"""What the only writer of a database knows of it: it asks less, and never believes what is not so.
+
+`tests/knowing.py` compares what it believes with what is stored, in all tests; here is what makes it forget.
+"""
+
+import asyncio
+import sqlite3
+from typing import Any
+
+import pytest
+
+from ksana.domain.execution import Claim
+from ksana.domain.states import ExecutionStatus as S
+from ksana.engine.runner import claim_of
+from ksana.store.requests import ClaimRequest, Ending
+from ksana.store.sql import live as knowing
+from ksana.store.sql.live import Live
+from ksana.store.sql.rows import Statement, columns, insert_rows, keeping, update_by_id
+from ksana.store.sql.statements import claiming
+from ksana.store.sql.store import SqlStore
+from ksana.store.sql.tx import Tx
+from tests.contract.store.counting import counting
+from tests.contract.store.world import ANNA, World
+from tests.knowing import Checked
+from tests.unit.engine.workflow_world import Flow, node
+
+pytestmark = pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
+
+
+def known(store: SqlStore) -> Live:
+    assert store.writer._live is not None
+    return store.writer._live
+
+
+def test_what_is_believed_is_compared_in_tests(store: SqlStore) -> None:
+    assert isinstance(known(store), Checked)
+
+
+async def test_what_runs_is_not_asked_for_again(world: World, store: SqlStore) -> None:
+    claimed = await world.running()
+    with counting(store) as count:
+        assert await store.succeed(world.ending(claimed))
+    # Its attempt, where it went, that it happened, and whether its job has others waiting.
+    assert count.statements <= 4
+    assert known(store).running(claim_of(claimed)) is None
+    assert not await store.succeed(world.ending(claimed))
+
+
+async def test_a_run_that_goes_on_is_not_asked_for_again(flow: Flow, store: SqlStore) -> None:
+    await flow.start([node("a"), node("b", "a"), node("c", "b"), node("d", "c")])
+    now = flow.simulation.clock.now()
+    [claimed] = await store.claim(ClaimRequest("one", 1), now)
+    for asks_for_the_run in (1, 0):
+        with counting(store) as count:
+            ended = asyncio.ensure_future(store.succeed(Ending(claim_of(claimed), now, output={})))
+            [claimed] = await store.claim(ClaimRequest("one", 1), now)
+            assert await ended
+        # The attempt, its end, that it happened, what comes after, the run, what else is ready, that it is ours.
+        assert count.statements <= 7 + asks_for_the_run
+        assert count.commits == 1
+
+
+async def test_what_somebody_else_writes_to_the_file_counts(world: World, store: SqlStore, url: str) -> None:
+    job = await world.job()
+    claimed, other = await world.running(job), await world.running(job)
+    assert known(store).running(claim_of(claimed)) is not None
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE executions SET epoch = epoch + 1 WHERE id = ?", (claimed.execution.id,))
+    connection.close()
+    assert not await store.succeed(world.ending(claimed))
+    assert await world.status(claimed.execution.id) is S.RUNNING
+    assert await store.succeed(world.ending(other))
+
+
+async def test_what_was_taken_back_is_not_believed(world: World, store: SqlStore) -> None:
+    execution = await world.enqueue(await world.job())
+    request, now = ClaimRequest("one", 1), world.clock.now()
+    wish = claiming.Wish(request, now, store._lane_lookup, store._known_jobs, store._known_runs)
+
+    def claim_and_break(tx: Tx, payloads: list[Any]) -> list[Any]:
+        [taken] = claiming.claim(tx, [wish])
+        assert isinstance(taken, list)
+        assert [each.execution.id for each in taken] == [execution.id]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await store.writer.submit(claim_and_break, None)
+    assert known(store).running(Claim(execution.id, 1)) is None
+    [claimed] = await world.claim()
+    assert await store.succeed(world.ending(claimed))
+
+
+async def test_what_a_person_ends_does_not_run(world: World, store: SqlStore) -> None:
+    claimed = await world.running()
+    await store.cancel(claimed.execution.id, ANNA, world.clock.now())
+    assert known(store).running(claim_of(claimed)) is None
+    assert not await store.succeed(world.ending(claimed))
+
+
+async def test_only_as_much_is_kept_as_fits(world: World, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowing, "MOST", 2)
+    monkeypatch.setattr(knowing, "SMALL", 20)
+    job = await world.job()
+    claimed = []
+    for number in range(5):
+        await world.enqueue(job, input={"text": "x" * 10 * number})
+        claimed += await world.claim()
+    assert sum(known(store).running(claim_of(each)) is not None for each in claimed) < 3
+    assert all(await asyncio.gather(*(store.succeed(world.ending(each)) for each in claimed)))
+
+
+_IDS = columns(id="int")
+_KEPT = keeping(update_by_id("executions", _IDS, reason="'x'"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "forgets"),
+    [
+        (update_by_id("executions", _IDS, reason="'x'"), True),
+        (update_by_id("workflow_runs", _IDS, reason="'x'"), True),
+        (Statement("DELETE FROM executions WHERE id = -1"), True),
+        (
+            Statement("UPDATE jobs SET name = name WHERE id IN (SELECT t.job_id FROM executions t WHERE t.id = -1)"),
+            True,
+        ),
+        (_KEPT, False),
+        (update_by_id("jobs", _IDS, name="name"), False),
+        (Statement("SELECT t.id FROM executions t"), False),
+        (Statement("WITH them AS (SELECT t.id FROM executions t) SELECT id FROM them"), False),
+        (insert_rows("events", columns(type="text", at="int", subject="text", data="text")), False),
+    ],
+)
+async def test_who_changes_such_rows_in_a_way_of_its_own_makes_all_be_forgotten(
+    world: World, store: SqlStore, statement: Statement, forgets: bool
+) -> None:
+    rows = [tuple(-1 for _ in statement.rows)] if statement.rows else []
+
+    def say(tx: Tx, payloads: list[Any]) -> list[Any]:
+        if forgets or statement.rows:
+            tx.run(statement, rows)
+        else:
+            tx.query(statement)
+        return payloads
+
+    claim: Claim = claim_of(await world.running())
+    await store.writer.submit(say, None)
+    assert (known(store).running(claim) is None) == forgets
+
+
+async def test_what_is_said_in_another_language_makes_all_be_forgotten(world: World, store: SqlStore) -> None:
+    claim = claim_of(await world.running())
+    await world.job()  # by a statement of SQLAlchemy's, of which nobody looks at what it says
+    assert known(store).running(claim) is None
