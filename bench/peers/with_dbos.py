@@ -41,9 +41,10 @@ async def chains(count: int, length: int) -> int:
 async def main() -> None:
     DBOS(config={"name": "bench", "system_database_url": DATABASE, "log_level": "ERROR"})
     DBOS.launch()
-    await chains(1, 1)
+    work = {"layers": layers, "chains": chains}[sys.argv[1]]
+    await work(*numbers())
     began = time.perf_counter()
-    nodes = await {"layers": layers, "chains": chains}[sys.argv[1]](*numbers())
+    nodes = await work(*numbers())
     tell(nodes, time.perf_counter() - began)
     DBOS.destroy()
 
