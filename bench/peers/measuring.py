@@ -133,8 +133,8 @@ def _all_graphs(options: Options, places: Mapping[str, Databases]) -> list[Line]
 def _in_turns(
     work: Work, times: int, ours: Mapping[str, Callable[[], float]], theirs: Callable[[Peer], float]
 ) -> list[Line]:
-    """The rates of Ksana by its databases and of its peers, measured one after the other each time; and Ksana's on the first of them
-    by those of each."""
+    """The rates of Ksana by its databases and of its peers, measured one after the other each time; and the ratios of Ksana's on
+    its first database to theirs."""
     present = [peer for peer in work.peers if peer.python.exists()]
     absent = [peer for peer in work.peers if peer not in present]
     lines = [missing(f"{work.name}: {peer.told}", "its environment is not there") for peer in absent]
