@@ -116,6 +116,11 @@ class Dispatcher:
         self._free_since = None
         if claimed and self._in_turn:
             self._on_backlog()
+        if full and self._workers.free > 0:
+            self._told = (
+                True  # a place became free while the claim was under way, and nobody knew yet that there is more
+            )
+            return Round(len(claimed), now)
         if full:
             return Round(len(claimed))  # the end of a run wakes us
         return Round(len(claimed), self._look_again_at(now, claimed))

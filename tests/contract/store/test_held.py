@@ -134,6 +134,21 @@ async def test_what_was_ready_before_goes_first(flow: Flow, one: Instance) -> No
     assert await status(flow, later, "b") is S.SCHEDULED
 
 
+async def test_with_room_for_both_it_goes_with_what_was_ready_before(flow: Flow, one: Instance) -> None:
+    await flow.start([node("a"), node("b", "a")])
+    [first] = await one.claim(1)
+    await flow.start([node("x"), node("y", "x")])
+    claimed = await one.end_and_claim(first)
+    assert names(claimed) == ["x", "b"]
+    assert names(await one.end_and_claim(*claimed)) == ["y"]
+
+
+async def test_those_of_one_node_go_in_the_order_in_which_they_stand(flow: Flow, one: Instance) -> None:
+    await flow.start([node("a"), node("z", "a"), node("m", "a"), node("b", "a")])
+    assert names(await one.end_and_claim(*await one.claim(), places=1)) == ["z"]
+    assert names(await one.claim()) == ["m", "b"]
+
+
 async def test_shares_in_turn_are_told_by_what_is_written(flow: Flow, one: Instance) -> None:
     await flow.start([node("a"), node("b", "a")])
     assert names(await one.end_and_claim(*await one.claim(), in_turn_after="")) == ["b"]
@@ -154,6 +169,14 @@ async def test_the_limit_of_its_job_is_kept(flow: Flow, one: Instance) -> None:
     assert names([taken]) == ["b"]
     assert await status(flow, key, "c") is S.QUEUED
     assert names(await one.end_and_claim(taken)) == ["c"]
+
+
+async def test_those_that_wait_for_the_limit_of_their_job_hide_no_others(flow: Flow, one: Instance) -> None:
+    spec = JobSpec("narrow", "scripted", {}, concurrency=ConcurrencyPolicy.QUEUE, max_concurrency=1)
+    job = await flow.simulation.jobs.create(JobDraft(spec), ANNA)
+    limited = [{"id": name, "jobId": job.job.key, "dependsOn": ["a"]} for name in "bcd"]
+    await flow.start([node("a"), *limited, node("e", "a")])
+    assert names(await one.end_and_claim(*await one.claim(), places=3)) == ["b", "e"]
 
 
 async def test_a_lane_that_is_full_is_passed_over(flow: Flow, one: Instance, world: World) -> None:

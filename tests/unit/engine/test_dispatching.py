@@ -12,6 +12,7 @@ from tests.unit.engine.simulation import Simulation
 from ksana.domain.execution import Claimed
 from ksana.domain.lanes import lane_of
 from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
+from ksana.engine.loop import Round
 from ksana.store.requests import ClaimRequest
 
 CROWD = 120
@@ -113,6 +114,28 @@ async def test_places_that_become_free_while_a_claim_waits_for_its_turn_are_fill
     turn.set()
     assert (await claiming).done == 13
     assert places.free == 0
+
+
+async def test_a_place_that_becomes_free_while_a_claim_is_committed_is_not_left_empty(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places, dispatcher = await crowded(world, 40, per_lane=32)
+    real = world.store.claim
+
+    async def while_one_ends(request: ClaimRequest, now: Any) -> Any:
+        claimed = await real(request, now)
+        places.size += 1  # a place more, and nobody knows yet that there is something for it
+        assert not dispatcher.expect_room()
+        return claimed
+
+    monkeypatch.setattr(world.store, "claim", while_one_ends)
+    now = world.clock.now()
+    assert await dispatcher.run_once(now) == Round(16, now)
+    assert places.free == 1
+    monkeypatch.setattr(world.store, "claim", real)
+    await dispatcher.run_once(now)
+    world.clock.advance(MOMENT)
+    assert (await dispatcher.run_once(world.clock.now())).done == 1
 
 
 async def test_what_does_not_fit_is_asked_for_less_and_less_often(

@@ -340,6 +340,7 @@ class Writer:
             now, steady = to_micros(self._clock.now()), self._steady.micros()
             tx = Tx(connection, self._dialect, now, steady, most_rows, self._live)
             answer = body(tx)
+            tx.release()
             self._mark(tx)
             if self._mirror is not None:
                 self._mirror.write(tx)

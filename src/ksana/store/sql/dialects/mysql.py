@@ -16,7 +16,6 @@ from ksana.store.requests import Diagnosis, StoreOptions
 from ksana.store.sql.dialects.base import GIVEN, STANDSTILL_SECONDS, Pool, RowColumns, Said, ServerDialect
 
 _MIGRATION_LOCK = "ksana_migration"
-"""A column of the rows that an UPDATE is given."""
 MOST_LISTED = 64
 """Rows whose values an UPDATE has in itself: to find each of more takes longer than by a join."""
 # A key is compared with an indexed column, which a LONGTEXT cannot be.

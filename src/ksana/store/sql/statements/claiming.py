@@ -102,6 +102,7 @@ def claim(tx: Tx, wishes: list[Wish]) -> list[list[Claimed] | KsanaError]:
 
 def _claim(tx: Tx, wish: Wish) -> list[Claimed]:
     taking = Taking(tx, wish)
+    taking.release_limited()
     after = wish.request.in_turn_after
     if after is not None:
         for queue in wish.request.queues:
@@ -122,11 +123,9 @@ def _take_earliest(taking: "Taking", queue: str) -> bool:
             return True  # in turn, one of each share is looked at, and not all of a backlog that does not fit
         most = max(look, taking.left)
         ready = taking.tx.query(_READY, queue=queue, now=taking.now, look=most)
-        passed_over = taking.take(ready)
-        if len(ready) < most:
-            taking.take(taking.held(queue))
-            return False
-        if not passed_over:
+        is_all = len(ready) < most
+        passed_over = taking.take(ready + taking.held(queue) if is_all else ready)
+        if is_all or not passed_over:
             return False
     return taking.left > 0
 
@@ -200,29 +199,32 @@ class Taking:
         self.claimed += [_claimed(row, jobs, nodes.get(row.id), wish.request.instance_id, self.at) for row in mine]
         return bool(parked) or passed
 
-    def held(self, queue: str) -> list[Row[Any]]:
-        """What has become ready in this transaction and is not written yet: after all others, since it was ready last."""
+    def release_limited(self) -> None:
+        """Where the limit of a job is to be kept, the rows tell: then all that has become ready in this transaction is written."""
         held = self.tx.held
-        if held is None or self.left <= 0:
-            return []
-        rows = [
-            row._replace(status=ExecutionStatus.SCHEDULED) for row in held.found.values() if row.worker_queue == queue
-        ]
-        self._meet_jobs({row.job_id for row in rows if row.job_id is not None})
-        if any(_is_limited(self._job_rows[row.job_id]) for row in rows if row.job_id in self._job_rows):
-            self.tx.release()  # which of them may run, the rows that run already tell
-            return self.tx.query(_READY, queue=queue, now=self.now, look=self.left)
-        return rows
+        jobs = {held.found[each].job_id for each in held.rows} - {None} if held is not None else set()
+        if jobs:
+            self._meet_jobs(jobs)
+            if any(_is_limited(self._job_rows[each]) for each in jobs & self._job_rows.keys()):
+                self.tx.release()
+
+    def held(self, queue: str) -> list[Row[Any]]:
+        """What has become ready in this transaction and is not written yet: to be taken last, since it was ready last."""
+        held = self.tx.held
+        found = [held.found[each] for each in sorted(held.rows)] if held is not None else []
+        return [row._replace(status=ExecutionStatus.SCHEDULED) for row in found if row.worker_queue == queue]
 
     def _write(self, mine: list[Row[Any]]) -> None:
         held = {} if self.tx.held is None else self.tx.held.rows
+        # First, since to claim the others has those written that are held back.
+        taken = [held.pop(row.id) for row in mine if row.id in held]
+        ids = {row_id for row_id, *_ in taken}
+        written = [row.id for row in mine if row.id not in ids]
         owned = {"owner": self._wish.request.instance_id, "now": self.now}
-        written = [row.id for row in mine if row.id not in held]
+        if taken:
+            self.tx.run(_CLAIM_HELD, sorted((row_id, *counts) for row_id, _, _, *counts, _, _ in taken), **owned)
         if written:
             self.tx.run(_CLAIM, id_rows(written), **owned)
-        if len(written) < len(mine):
-            taken = [held.pop(row.id) for row in mine if row.id in held]
-            self.tx.run(_CLAIM_HELD, sorted((row_id, *counts) for row_id, _, _, *counts, _, _ in taken), **owned)
         if self.tx.live is not None:
             self.tx.live.claimed(mine, self._wish.request.instance_id, self.now)
 
