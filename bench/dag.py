@@ -10,7 +10,8 @@ alone, of which ten nodes are ready at a time, would be compared with as many as
 
 Shapes, as other programs are measured with: ten layers of ten, where each node waits for the whole layer before it; one chain;
 short chains at once, each a run of its own: twenty, which is over in a moment, and two hundred. Each node of one chain is a
-commit of its own: beside it is the bare loop that does no more than that. All have done the same once before, as their peers have.
+commit of its own: beside it is the bare loop that does no more than that. All have done
+the same once before, as their peers have; what is over in a moment is done several times.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import Any, ClassVar
 
 import structlog
@@ -57,6 +59,8 @@ PLACES = 64
 FILLING = -(-PLACES // WIDTH)
 """Runs that fill all places."""
 GROWTH = 1.5
+ENOUGH = 1_000
+"""Nodes by which a rate can be told."""
 
 
 class Nothing:
@@ -155,8 +159,9 @@ SQLITE = Databases("sqlite")
 
 
 def rate_of(shape: Shape, place: Databases = SQLITE) -> float:
-    """Nodes in a second, with a new engine and a new store that have done the same once before."""
-    return 1_000 / uvloop.run(_measure(shape, place, times=2)).wall
+    """Nodes in a second, with a new engine and a new store that have done the same once before. What is over in a moment is done
+    several times, one after the other."""
+    return 1_000 / uvloop.run(_measure(shape, place, before=1, times=max(1, ENOUGH // shape.nodes))).wall
 
 
 def _shapes(options: Options) -> list[Line]:
@@ -179,16 +184,16 @@ def _beside_the_limit(options: Options) -> list[Line]:
     ]
 
 
-async def _measure(shape: Shape, place: Databases = SQLITE, times: int = 1) -> Cost:
-    """What it costs the last of so many times."""
+async def _measure(shape: Shape, place: Databases = SQLITE, before: int = 0, times: int = 1) -> Cost:
+    """What it costs on average of so many times, after so many before that do not count."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
         async with running(place.fresh(Path(folder))) as (store, workflows):
             await _run(store, workflows, Shape("warm-up", layers(10)))
             collect_again()  # as `ksana serve` does once it answers
-            for before in range(times - 1):
-                await _run(store, workflows, replace(shape, name=f"{shape.name}, {before}"))
-            return await _run(store, workflows, shape)
+            each = [replace(shape, name=f"{shape.name}, {number}") for number in range(before + times)]
+            costs = [await _run(store, workflows, one) for one in each][before:]
+            return Cost(fmean(cost.wall for cost in costs), fmean(cost.cpu for cost in costs))
 
 
 @asynccontextmanager
