@@ -57,17 +57,11 @@ WRITE_DECIDED = update_by_id(
 _WRITE_PENDING = keeping(WRITE_DECIDED)
 """Of those that were PENDING, and so did not run."""
 _PARENTS = Statement("SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id", columns(id="int"))
+COUNTS = columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int")
+COUNTED = {name: f"r.{name}" for name, _ in COUNTS if name != "id"}
+"""How the nodes that one depends on stand, or its items."""
 # No more than that changes of most: to leave their states alone leaves the indexes of those alone.
-_WRITE_COUNTS = keeping(
-    update_by_id(
-        "executions",
-        columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
-        open_dependencies="r.open_dependencies",
-        failed_dependencies="r.failed_dependencies",
-        skipped_dependencies="r.skipped_dependencies",
-        updated_at=":at",
-    )
-)
+_WRITE_COUNTS = keeping(update_by_id("executions", COUNTS, updated_at=":at", **COUNTED))
 _GOING_ON = ACTIVE - {_S.PENDING}
 _IN_FLIGHT = Statement(
     "SELECT t.parent_id, count(*) AS number FROM {rows} {join} executions t"

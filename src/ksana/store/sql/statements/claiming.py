@@ -25,7 +25,7 @@ from ksana.store.requests import ClaimRequest
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, id_rows, keeping, update_by_id
 from ksana.store.sql.statements import turns
-from ksana.store.sql.statements.advancing import WANTED
+from ksana.store.sql.statements.advancing import COUNTED, COUNTS, WANTED
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
 from ksana.store.sql.statements.node_claims import Flows, KnownRuns, flows_of, node_claims
@@ -72,16 +72,7 @@ _CLAIMED = {
 }
 _CLAIM = keeping(update_by_id("executions", _IDS, ready_at="NULL", **_CLAIMED))
 # PENDING → RUNNING, through a SCHEDULED that nobody could have seen.
-_CLAIM_HELD = keeping(
-    update_by_id(
-        "executions",
-        columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int"),
-        open_dependencies="r.open_dependencies",
-        failed_dependencies="r.failed_dependencies",
-        skipped_dependencies="r.skipped_dependencies",
-        **_CLAIMED,
-    )
-)
+_CLAIM_HELD = keeping(update_by_id("executions", COUNTS, **COUNTED, **_CLAIMED))
 _PARK = update_by_id(
     "executions", _IDS, status=f"'{PARK.target}'", ready_at="NULL", reason="'concurrency_limit'", updated_at=":now"
 )
