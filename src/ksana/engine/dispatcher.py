@@ -117,9 +117,8 @@ class Dispatcher:
         if claimed and self._in_turn:
             self._on_backlog()
         if full and self._workers.free > 0:
-            self._told = (
-                True  # a place became free while the claim was under way, and nobody knew yet that there is more
-            )
+            # A place became free while the claim was under way, when nobody knew yet that there is more.
+            self._told = True
             return Round(len(claimed), now)
         if full:
             return Round(len(claimed))  # the end of a run wakes us
