@@ -3,10 +3,11 @@
 from typing import Any
 
 from ksana.domain.execution import Claim
-from ksana.store.sql.live import GoingOn, Live, Running
+from ksana.store.sql.live import Live, Running
+from ksana.store.sql.statements.runs import RunNow
 
 
-class Checked(Live):
+class Checked(Live[RunNow]):
     """The same, with a question each time. By a cursor of its own, so that it is not counted among those that a test counts."""
 
     _connection: Any = None
@@ -22,9 +23,12 @@ class Checked(Live):
             assert stored == tuple(found), f"believed {found}, stored {stored}"
         return found
 
-    def run(self, run_id: int) -> GoingOn | None:
-        found = super().run(run_id)
+    def take_run(self, run_id: int) -> RunNow | None:
+        found = super().take_run(run_id)
         if found is not None:
+            assert not found.changed
+            assert found.goes_on_as_before
+            assert (found.reason, found.error) == (found.row.reason, found.row.error)
             names = found.row._fields
             counts = {"open_nodes": found.open, "failed_nodes": found.failed, "stopped_nodes": found.stopped}
             believed = found.row._replace(**counts)

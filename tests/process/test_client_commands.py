@@ -255,6 +255,7 @@ def test_runs_of_workflows_are_stopped_and_go_on(client: Client) -> None:
     assert client.told("runs", "stop", run_id, "--force")["status"] in {"STOPPING", "STOPPED"}
     client.serving.until(f"/api/v1/runs/{run_id}", lambda answer: answer.json()["status"] == "STOPPED")
     assert client.told("runs", "resume", run_id)["reopened"] == 1
+    client.serving.until(f"/api/v1/runs/{run_id}/nodes/w", lambda answer: answer.json()["reason"] == "deferred")
     assert client.told("nodes", "skip", run_id, "w")["status"] == "SKIPPED"
 
 

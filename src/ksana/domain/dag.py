@@ -76,12 +76,11 @@ class Tally:
 
     def after(self, standing: Standing) -> "Tally":
         """With one of the open ones ended so."""
-        return Tally(
-            self.open - 1,
-            self.succeeded + (standing is Standing.SUCCEEDED),
-            self.failed + (standing is Standing.FAILED),
-            self.skipped + (standing is Standing.SKIPPED),
-        )
+        if standing is Standing.SUCCEEDED:
+            return Tally(self.open - 1, self.succeeded + 1, self.failed, self.skipped)
+        if standing is Standing.FAILED:
+            return Tally(self.open - 1, self.succeeded, self.failed + 1, self.skipped)
+        return Tally(self.open - 1, self.succeeded, self.failed, self.skipped + 1)
 
 
 Test = Callable[[Tally], bool]
@@ -208,17 +207,17 @@ class Advance:
     them. Those that are not PENDING are told as absent: they have been decided already.
     """
 
+    __slots__ = ("_graph", "_known", "_reaching", "skipped", "started", "tallies")
+
     def __init__(self, graph: Graph, ended: Mapping[str, Standing]) -> None:
+        after = graph.successors
         self._graph = graph
-        self._reaching: list[tuple[str, Standing]] = []
+        self._reaching = [(each, standing) for node, standing in ended.items() for each in after.get(node, ())]
         self._known: set[str] = set()
-        self.started: set[str] = set()
         self.tallies: dict[str, Tally] = {}
         """Of the nodes that were met and are PENDING, as they stand now."""
-        self.ready: list[str] = []
+        self.started: set[str] = set()
         self.skipped: dict[str, Skip] = {}
-        for node, standing in ended.items():
-            self._reach(node, standing)
 
     @property
     def wants_more(self) -> bool:
@@ -232,16 +231,16 @@ class Advance:
     def learn(self, pending: Mapping[str, Tally]) -> None:
         """The tallies of those `wanted` nodes that are PENDING; may tell more than was asked."""
         self._known.update(pending)
-        for node, tally in pending.items():
-            self.tallies.setdefault(node, tally)
+        self.tallies = {**pending, **self.tallies}
         arrived, self._reaching = self._reaching, []
         while arrived:
             for node, standing in arrived:
                 self._known.add(node)
                 self._apply(node, standing)
+            if not self._reaching:
+                return
             arrived = [each for each in self._reaching if each[0] in self._known]
-            if arrived:
-                self._reaching = [each for each in self._reaching if each[0] not in self._known]
+            self._reaching = [each for each in self._reaching if each[0] not in self._known]
 
     def beyond(self) -> frozenset[str]:
         """Everything that could yet be met from `wanted` on: to be told at once, instead of step by step."""
@@ -254,9 +253,6 @@ class Advance:
                     waiting.append(each)
         return frozenset(met)
 
-    def _reach(self, node: str, standing: Standing) -> None:
-        self._reaching += [(each, standing) for each in self._graph.successors.get(node, ())]
-
     def _apply(self, node: str, standing: Standing) -> None:
         tally = self.tallies.get(node)
         if tally is None:
@@ -265,12 +261,11 @@ class Advance:
         if node in self.skipped or node in self.started:
             return
         verdict = decide(self._graph.rules[node], tally)
-        if isinstance(verdict, Run):
+        if verdict is RUN:
             self.started.add(node)
-            self.ready.append(node)
         elif isinstance(verdict, Skip):
             self.skipped[node] = verdict
-            self._reach(node, verdict.standing)
+            self._reaching += [(each, verdict.standing) for each in self._graph.successors.get(node, ())]
 
 
 @dataclass(slots=True)

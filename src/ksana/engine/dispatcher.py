@@ -101,7 +101,7 @@ class Dispatcher:
             return Round(0, wait_until)
         if not self._told and (nothing := await self._nothing_yet(now)) is not None:
             return nothing
-        self._told, self._looked_at, self._next_at = False, now, None
+        told, self._told, self._looked_at, self._next_at = self._told, False, now, None
         claimed = await self._claim(self._request(owner, now), now)
         if self._owner() != owner:
             # The lease it was claimed by is over: others have it, or will. If it is not after all, the watch hands it back.
@@ -122,6 +122,9 @@ class Dispatcher:
             return Round(len(claimed), now)
         if full:
             return Round(len(claimed))  # the end of a run wakes us
+        if not claimed and told:
+            # Nothing may have come of what we were told: to look tells whether anything is ready, or when it will be.
+            return Round(0, now + SPACING)
         return Round(len(claimed), self._look_again_at(now, claimed))
 
     async def _nothing_yet(self, now: datetime) -> Round | None:

@@ -90,9 +90,11 @@ class Measures:
             self._skips.labels(reason).inc()
             self._runs.add((CRONJOB_NAMES[ExecutionStatus.SKIPPED],))
 
-    def started(self, claimed: Claimed, late: float) -> None:
-        if claimed.execution.attempt == 1 and claimed.node is None:  # a node is for no instant of its own
-            self._lateness.observe(ALL, max(0.0, late))
+    def started(self, claimed: Claimed, at: datetime) -> None:
+        execution = claimed.execution
+        if execution.attempt == 1 and claimed.node is None:  # a node is for no instant of its own
+            late = at - (execution.planned_for or execution.created_at)
+            self._lateness.observe(ALL, max(0.0, late.total_seconds()))
 
     def running(self, number: Callable[[], int]) -> None:
         """Who knows how many run, whenever somebody asks."""
@@ -117,10 +119,9 @@ class Measures:
             seconds = (at - execution.started_at).total_seconds()
             self._durations.observe((self._task(execution.job_id),), max(0.0, seconds))
 
-    def node_attempted(self, claimed: Claimed, seconds: float) -> None:
+    def node_attempted(self, job_type: str, seconds: float) -> None:
         """An attempt of a node is over; its type is one of those that there are."""
-        if claimed.node is not None:
-            self._nodes.observe((claimed.job.spec.type,), seconds)
+        self._nodes.observe((job_type,), seconds)
 
     def run_ended(self, ended: EndedRun) -> None:
         """A workflow run is over."""

@@ -32,7 +32,7 @@ from ksana.domain.workflow import NodeClaim, TaskOf
 from ksana.engine.commands.runs import token_hash
 from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
-from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver, is_plain_work, surroundings
+from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver, Surroundings, is_plain_work, surroundings
 from ksana.engine.plans.locks import Locks
 from ksana.engine.tools import AttemptTools
 from ksana.executors.base import AttemptLost, CallbackGrant, ExecutionContext, Executor
@@ -64,17 +64,18 @@ class CallbackOptions:
 
 @immutable
 class Result:
-    """Where an execution went. `fenced`: it was no longer ours, and nothing was written."""
+    """Where an execution went."""
 
     status: ExecutionStatus | None
+    """None: it was no longer ours, and nothing was written."""
     retry_at: datetime | None = None
-
-    @property
-    def fenced(self) -> bool:
-        return self.status is None
 
 
 FENCED = Result(None)
+SUCCESS = Result(ExecutionStatus.SUCCESS)
+DELEGATED = Result(ExecutionStatus.DELEGATED)
+Verb = Callable[[], Awaitable[bool]]
+"""Tells the store; whether it still counted."""
 
 
 class Runner:
@@ -101,10 +102,12 @@ class Runner:
     async def run(self, claimed: Claimed, executed: Callable[[], None]) -> Result:
         """The whole way; `executed` is called when the work is done and only its result is still to be written. Raises only
         CancelledError, and then has written nothing."""
-        began, at = self._clock.monotonic(), self._clock.now()
-        planned = claimed.execution.planned_for or claimed.execution.created_at
-        self._measures.started(claimed, (at - planned).total_seconds())
-        prepared = await self._prepared(claimed, at, executed)
+        began, at, claim = self._clock.monotonic(), self._clock.now(), claim_of(claimed)
+        self._measures.started(claimed, at)
+        if needs_nobody(claimed):
+            prepared: ExecutionContext | Result | Outcome = self._context(claimed, claim, at)
+        else:
+            prepared = await self._prepared(claimed, claim, at, executed)
         if isinstance(prepared, Result):
             return prepared
         if isinstance(prepared, ExecutionContext):
@@ -116,17 +119,17 @@ class Runner:
         if claimed.node is not None and claimed.node.task is not None:
             await self._keep_to_tenant(claimed.node.task)
         try:
-            result = await self._settled(claimed, outcome)
+            result = await self._written(*self._verb_for(claimed, claim, outcome))
         except InvalidInput as error:  # a result that no store can keep
             outcome = Failed(f"its result cannot be kept: {error.reason}", retryable=False)
-            result = await self._settled(claimed, outcome)
+            result = await self._written(*self._verb_for(claimed, claim, outcome))
         self._account(claimed, outcome, result, seconds)
         return result
 
     # Prepare ----------------------------------------------------------------------------------------------------
 
     async def _prepared(
-        self, claimed: Claimed, at: datetime, executed: Callable[[], None]
+        self, claimed: Claimed, claim: Claim, at: datetime, executed: Callable[[], None]
     ) -> "ExecutionContext | Result | Outcome":
         """What it takes to execute it; or, of a node, what it became instead."""
         seen = None
@@ -139,52 +142,62 @@ class Runner:
             decision = None if is_plain_work(node) else await self.insisted(lambda: self._nodes.decide(node, seen, at))
             if decision is not None:
                 executed()
-                return await self._turned(claimed, decision, at)
-        execution, job, key = claimed.execution, claimed.job, idempotency_key(claimed.execution)
-        forced = bool(execution.input.get("force_async"))
-        mode = ExecutionMode.ASYNC if forced else job.spec.mode
+                return await self._turned(claim, decision, at)
         grant = None
-        if mode is ExecutionMode.ASYNC:
+        if mode_of(claimed) is ExecutionMode.ASYNC:
             if not self._callback.base_url:
                 return Failed(NOWHERE_TO_CALL_BACK, retryable=False)
-            grant = await self._granted(claimed, at)
+            grant = await self._granted(claimed, claim, at)
             if grant is None:
                 return FENCED
+        return self._context(claimed, claim, at, seen, grant)
+
+    def _context(
+        self,
+        claimed: Claimed,
+        claim: Claim,
+        at: datetime,
+        seen: Surroundings | None = None,
+        grant: CallbackGrant | None = None,
+    ) -> ExecutionContext:
+        execution, job, node = claimed.execution, claimed.job, claimed.node
+        key = idempotency_key(execution)
+        if node is not None and seen is None:
+            seen = surroundings(claimed, node, node.seen or {})
         return ExecutionContext(
             execution=execution,
             job=job,
             triggered_at=at,
             timeout=job.spec.timeout,
-            mode=mode,
+            mode=mode_of(claimed),
             trace_id=execution.trace_id or key,
             idempotency_key=key,
             callback=grant,
             place=None if seen is None else seen.place,
             params=execution.input if seen is None else seen.params,
             nodes={} if seen is None else seen.nodes,
-            checkpoint=None if claimed.node is None else claimed.node.checkpoint,
-            tools=AttemptTools(self._store, self._clock, claim_of(claimed)),
+            checkpoint=None if node is None else node.checkpoint,
+            tools=AttemptTools(self._store, self._clock, claim),
         )
 
     async def _turned(
-        self, claimed: Claimed, decision: "LeaveOut | SpreadOver | HandOver | Outcome", at: datetime
+        self, claim: Claim, decision: "LeaveOut | SpreadOver | HandOver | Outcome", at: datetime
     ) -> "Result | Outcome":
         """A node that is no work of its own becomes what it is; an outcome is settled like that of an executor."""
-        claim = claim_of(claimed)
         match decision:
             case LeaveOut(reason=reason):
-                return await self._written(lambda: self._store.skip(claim, reason, at), ExecutionStatus.SKIPPED)
+                return await self._written(lambda: self._store.skip(claim, reason, at), Result(ExecutionStatus.SKIPPED))
             case SpreadOver(items=items):
-                return await self._written(lambda: self._store.spread(claim, items, at), ExecutionStatus.DELEGATED)
+                return await self._written(lambda: self._store.spread(claim, items, at), DELEGATED)
             case HandOver(run=run):
                 try:
-                    return await self._written(lambda: self._store.hand_over(claim, run), ExecutionStatus.DELEGATED)
+                    return await self._written(lambda: self._store.hand_over(claim, run), DELEGATED)
                 except Conflict as error:
                     return Failed(error.message)
             case _:
                 return decision
 
-    async def _granted(self, claimed: Claimed, at: datetime) -> CallbackGrant | None:
+    async def _granted(self, claimed: Claimed, claim: Claim, at: datetime) -> CallbackGrant | None:
         """A token that is valid before anything is sent: the callback may come before the answer. None: no longer ours."""
         spec = claimed.job.spec
         expires_at = at + max(self._callback.token_ttl, spec.timeout + spec.callback_timeout)
@@ -193,7 +206,7 @@ class Runner:
         async def opened() -> bool:
             nonlocal token  # a new one each time: whether the last is known is not known
             token = secrets.token_urlsafe(TOKEN_BYTES)
-            return await self._store.open_callback(NewCallback(claim_of(claimed), token_hash(token), expires_at))
+            return await self._store.open_callback(NewCallback(claim, token_hash(token), expires_at))
 
         if not await self.insisted(opened):
             return None
@@ -236,32 +249,29 @@ class Runner:
 
     # Settle -----------------------------------------------------------------------------------------------------
 
-    async def _settled(self, claimed: Claimed, outcome: Outcome) -> Result:
-        claim, now = claim_of(claimed), self._clock.now()
-        evidence = outcome.evidence
+    def _verb_for(self, claimed: Claimed, claim: Claim, outcome: Outcome) -> tuple[Verb, Result]:
+        """How the store is told of it, and what it is then."""
+        now, evidence = self._clock.now(), outcome.evidence
         match outcome:
             case Succeeded(output=output):
-                ending = Ending(claim, now, output=output, evidence=evidence)
-                return await self._written(lambda: self._store.succeed(ending), ExecutionStatus.SUCCESS)
+                return partial(self._store.succeed, Ending(claim, now, None, output, evidence)), SUCCESS
             case AwaitingCallback(within=within):
                 ending = Ending(claim, now, evidence=evidence)
                 deadline = None if within is None else now + within
-                verb = self._store.await_callback
-                return await self._written(lambda: verb(ending, deadline), ExecutionStatus.CALLBACK_PENDING)
+                return partial(self._store.await_callback, ending, deadline), Result(ExecutionStatus.CALLBACK_PENDING)
             case Deferred(until=until):
-                defer = self._store.defer
-                return await self._written(lambda: defer(claim, until, now), ExecutionStatus.SCHEDULED, retry_at=until)
+                return partial(self._store.defer, claim, until, now), Result(ExecutionStatus.SCHEDULED, until)
             case Failed(error=error, retryable=retryable, retry_after=retry_after):
                 ending = Ending(claim, now, error=error, evidence=evidence)
-                return await self._failed(claimed, ending, retryable=retryable, retry_after=retry_after)
+                return self._verb_for_failure(claimed, ending, retryable=retryable, retry_after=retry_after)
             case TimedOut(error=error):
                 ending = Ending(claim, now, error=error, evidence=evidence)
-                return await self._failed(claimed, ending, timed_out=True)
+                return self._verb_for_failure(claimed, ending, timed_out=True)
             case Cancelled(reason=reason):
                 ending = Ending(claim, now, error=reason, evidence=evidence)
-                return await self._failed(claimed, ending, retryable=False)
+                return self._verb_for_failure(claimed, ending, retryable=False)
 
-    async def _failed(
+    def _verb_for_failure(
         self,
         claimed: Claimed,
         ending: Ending,
@@ -269,7 +279,7 @@ class Runner:
         retryable: bool = True,
         retry_after: timedelta | None = None,
         timed_out: bool = False,
-    ) -> Result:
+    ) -> tuple[Verb, Result]:
         decision = decide_retry(
             claimed.job.spec.retry,
             attempt=max(1, claimed.execution.attempt - claimed.execution.losses),
@@ -279,17 +289,14 @@ class Runner:
         )
         if isinstance(decision, RetryAt):
             at = decision.instant
-            retry = self._store.retry
-            status = ExecutionStatus.RETRYING
-            return await self._written(lambda: retry(ending, at, timed_out=timed_out), status, retry_at=at)
+            return partial(self._store.retry, ending, at, timed_out=timed_out), Result(ExecutionStatus.RETRYING, at)
         if timed_out:
-            return await self._written(lambda: self._store.time_out(ending), ExecutionStatus.TIMEOUT)
-        return await self._written(lambda: self._store.fail(ending), ExecutionStatus.FAILED)
+            return partial(self._store.time_out, ending), Result(ExecutionStatus.TIMEOUT)
+        return partial(self._store.fail, ending), Result(ExecutionStatus.FAILED)
 
-    async def _written(
-        self, verb: Callable[[], Awaitable[bool]], status: ExecutionStatus, *, retry_at: datetime | None = None
-    ) -> Result:
-        return Result(status, retry_at) if await self.insisted(verb) else FENCED
+    async def _written(self, verb: Verb, result: Result) -> Result:
+        """The result, once the store knows of it."""
+        return result if await self.insisted(verb) else FENCED
 
     async def insisted(self, verb: Callable[[], Awaitable[T]]) -> T:
         """The verb's answer, however long the store is away: the fence tells whether it still counts then."""
@@ -302,19 +309,36 @@ class Runner:
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _account(self, claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:
-        self._measures.attempted(outcome.evidence)
-        self._measures.node_attempted(claimed, seconds)
-        if result.fenced:
-            self._measures.fenced()
-        if result.status is ExecutionStatus.RETRYING:
-            self._measures.retried(claimed)
-        elif result.status in TERMINAL:
-            self._measures.ended(result.status, claimed.execution, self._clock.now())
+        measures, status = self._measures, result.status
+        measures.attempted(outcome.evidence)
+        if claimed.node is not None:
+            measures.node_attempted(claimed.job.spec.type, seconds)
+        if status is None:
+            measures.fenced()
+        elif status is ExecutionStatus.RETRYING:
+            measures.retried(claimed)
+        elif claimed.node is None and status in TERMINAL:
+            measures.ended(status, claimed.execution, self._clock.now())
         tell(claimed, outcome, result, seconds)
 
 
 def claim_of(claimed: Claimed) -> Claim:
-    return Claim(claimed.execution.id, claimed.execution.epoch, claimed.execution.workflow_run_id)
+    execution = claimed.execution
+    return Claim(execution.id, execution.epoch, execution.workflow_run_id)
+
+
+def mode_of(claimed: Claimed) -> ExecutionMode:
+    """The job's, unless this run was asked for with another."""
+    forced = claimed.execution.input.get("force_async")
+    return ExecutionMode.ASYNC if forced else claimed.job.spec.mode
+
+
+def needs_nobody(claimed: Claimed) -> bool:
+    """Whether it can be executed without asking the store for anything before, as most can."""
+    node = claimed.node
+    return mode_of(claimed) is not ExecutionMode.ASYNC and (
+        node is None or (node.seen is not None and is_plain_work(node))
+    )
 
 
 def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:

@@ -199,6 +199,8 @@ class Scheduler:
         schedules = {schedule.id: schedule for schedule in due if schedule.id in firings}
         try:
             starts = await self._starts_of(schedules.values(), now)
+            if any(firing.decision.fires for firing in firings.values()):
+                self._signals.work_coming()
             answers = await self._store.fire(list(firings.values()), now, starts)
         except KsanaError:
             self.look_again()  # they have left the window, but not the store
@@ -210,7 +212,7 @@ class Scheduler:
             else:
                 self._settle(schedule, firings[schedule.id].decision, fired)
         if any(fired.execution_ids for fired in answers):
-            self._signals.work()
+            self._signals.work_came()
         return sum(len(fired.execution_ids) for fired in answers)
 
     async def _firings_of(self, due: Sequence[Schedule], now: datetime) -> dict[int, Firing]:

@@ -74,11 +74,20 @@ class Signals:
             listener(schedules)
         self.tell_others(Hint.SCHEDULES)
 
-    def work(self) -> None:
-        """Something may be claimed now that could not be before."""
+    def work_coming(self) -> None:
+        """The store is about to be asked for something that may be claimed: said in the same breath, so that it is claimed in the
+        same transaction, or in one after it. Others are told when it is there, by `work_came`."""
         for listener in self._work:
             listener()
+
+    def work_came(self) -> None:
+        """It is there, and may be claimed by others, too."""
         self.tell_others(Hint.WORK)
+
+    def work(self) -> None:
+        """Something may be claimed now that could not be before."""
+        self.work_coming()
+        self.work_came()
 
     def canceled(self, execution_id: int) -> None:
         """Whoever works on it should stop."""

@@ -89,7 +89,8 @@ class Workers:
         self._executing += 1
         if lane is not None:
             self._leaning[lane] = self._leaning.get(lane, 0) + 1
-        self._tasks[claim] = asyncio.create_task(self._run(claim, work), name=f"run {claim.execution_id}"), work
+        loop = asyncio.get_running_loop()
+        self._tasks[claim] = loop.create_task(self._run(claim, work), name=f"run {claim.execution_id}"), work
 
     def cancel(self, execution_id: int) -> None:
         """Stops the work on it, if it is here. The store has been told already."""

@@ -17,6 +17,7 @@ from ksana.store.sql import live as knowing
 from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Statement, columns, insert_rows, keeping, update_by_id
 from ksana.store.sql.statements import claiming
+from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.contract.store.counting import counting
@@ -27,7 +28,7 @@ from tests.unit.engine.workflow_world import Flow, node
 pytestmark = pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
 
 
-def known(store: SqlStore) -> Live:
+def known(store: SqlStore) -> Live[RunNow]:
     assert store.writer._live is not None
     return store.writer._live
 
@@ -58,6 +59,19 @@ async def test_a_run_that_goes_on_is_not_asked_for_again(flow: Flow, store: SqlS
         # The attempt, its end, that it happened, what comes after, the run, what else is ready, that it is ours.
         assert count.statements <= 7 + asks_for_the_run
         assert count.commits == 1
+
+
+async def test_nor_is_one_of_which_a_node_is_tried_again(flow: Flow, store: SqlStore) -> None:
+    await flow.start([node("a"), node("b", "a"), node("c", "b")])
+    now = flow.simulation.clock.now()
+    [claimed] = await store.claim(ClaimRequest("one", 1), now)
+    assert await store.succeed(Ending(claim_of(claimed), now, output={}))
+    [claimed] = await store.claim(ClaimRequest("one", 1), now)
+    with counting(store) as count:
+        assert await store.retry(Ending(claim_of(claimed), now, error="no"), now)
+        [claimed] = await store.claim(ClaimRequest("one", 1), now)
+        assert await store.succeed(Ending(claim_of(claimed), now, output={}))
+    assert not [each for each in count.sql if "FROM" in each and "workflow_runs t" in each and "open_nodes" in each]
 
 
 async def test_what_somebody_else_writes_to_the_file_counts(world: World, store: SqlStore, url: str) -> None:

@@ -234,6 +234,21 @@ async def test_a_claim_takes_what_there_is_room_for_when_its_turn_has_come(world
     assert len(await world.store.claim(asked_for, world.clock.now())) == 4
 
 
+@pytest.mark.parametrize("in_turn_after", ["", None])
+@pytest.mark.parametrize("full", [1, 2, 3])
+async def test_the_last_share_behind_others_whose_host_is_full_is_not_hidden(
+    world: World, url: str, full: int, in_turn_after: str | None
+) -> None:
+    for _ in range(full):
+        await crowd(world, url, 400, type="http", config=at("slow.example"))
+    world.clock.advance(SECOND)
+    other = await world.job(type="http", config=at("fast.example"))
+    await world.enqueue(other)
+    world.clock.advance(SECOND)
+    request = ClaimRequest("one", 2, per_lane=12, lanes={"slow.example": 12}, in_turn_after=in_turn_after)
+    assert by_job(await world.store.claim(request, world.clock.now())) == [other.id]
+
+
 async def test_what_calls_no_host_and_what_names_it_only_when_sent_know_no_lane(world: World) -> None:
     await some_jobs(world, 3, type="shell", config={"cmd": ["true"]})
     await some_jobs(world, 3, config={"url": "http://{{ params.host }}/x"})
@@ -312,6 +327,18 @@ async def test_many_jobs_with_much_ready_take_few_questions(world: World, store:
     assert later.job_id not in by_job(claimed)
     assert count.trips <= 12
     assert count.rows <= 5 * jobs + 200
+
+
+async def test_a_share_that_alone_has_anything_ready_is_taken_at_once(world: World, store: SqlStore, url: str) -> None:
+    alone = await crowd(world, url, 3 * ROOM)
+    turns = Turns(world)
+    first = await turns.claim()
+    with counting(store) as count:
+        second = await turns.claim()
+    claimed = [each.execution.id for each in (*first, *second)]
+    assert claimed == sorted(claimed)
+    assert by_job(second) == [alone.id] * ROOM
+    assert len([each for each in count.sql if each.startswith("UPDATE") and "executions" in each]) == 1
 
 
 async def test_a_backlog_in_one_queue_leaves_a_place_for_another(world: World) -> None:

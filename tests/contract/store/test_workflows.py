@@ -66,6 +66,20 @@ async def test_branches_run_side_by_side(flow: Flow) -> None:
     assert (await flow.reread(run)).status is RunStatus.SUCCESS
 
 
+async def test_figures_count_the_nodes_of_runs_that_go_on_with_other_runs(flow: Flow) -> None:
+    simulation = flow.simulation
+    await flow.run([node("x"), node("y", "x")])
+    job = await simulation.job()
+    flow.hold()
+    await flow.start([node("a"), node("b"), node("c", "a", "b")])
+    await simulation.settle()
+    await simulation.run(job.job)
+    figures = await simulation.store.figures()
+    states = ExecutionStatus
+    assert dict(figures.active) == {states.RUNNING: 2, states.PENDING: 1, states.SCHEDULED: 1}
+    assert dict(figures.workflow_runs) == {RunStatus.RUNNING: 1}
+
+
 async def test_a_failure_skips_only_what_depends_on_it(flow: Flow) -> None:
     flow.fails("a")
     run = await flow.run([node("a"), node("b", "a"), node("c", "b"), node("x"), node("y", "x")])

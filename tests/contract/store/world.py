@@ -83,7 +83,7 @@ class World:
         return list(await self.store.fire(firings, self.clock.now()))
 
     async def enqueue(self, job: Job, **changes: Any) -> Execution:
-        new = NewExecution(job_id=job.id, ready_at=self.clock.now(), **changes)
+        new = NewExecution(job_id=job.id, **{"ready_at": self.clock.now(), **changes})
         return (await self.store.enqueue(new)).execution
 
     async def claim(self, capacity: int = 100, instance: str = "one") -> list[Claimed]:

@@ -98,7 +98,7 @@ def test_ten_thousand_nodes_in_a_row_do_not_recurse() -> None:
     reached = Advance(graph, {"n0": F})
     reached.learn(dict.fromkeys(names[1:], Tally(1)))
     assert len(reached.skipped) == 9_999
-    assert not reached.ready
+    assert not reached.started
 
 
 # Properties -------------------------------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ class Incremental:
             steps -= 1
             reached.learn({node: self.tallies[node] for node in wanted if node in self.pending})
         self.tallies |= reached.tallies
-        self.pending -= set(reached.ready) | reached.skipped.keys()
-        self.ready |= set(reached.ready)
+        self.pending -= reached.started | reached.skipped.keys()
+        self.ready |= reached.started
         self.reasons |= {node: skip.reason for node, skip in reached.skipped.items()}
 
 

@@ -11,7 +11,7 @@ from tests.unit.engine.simulation import Simulation
 
 from ksana.domain.execution import Claimed
 from ksana.domain.lanes import lane_of
-from ksana.engine.dispatcher import Dispatcher, DispatcherOptions
+from ksana.engine.dispatcher import SPACING, Dispatcher, DispatcherOptions
 from ksana.engine.loop import Round
 from ksana.store.requests import ClaimRequest
 
@@ -160,3 +160,15 @@ async def test_what_does_not_fit_is_asked_for_less_and_less_often(
     dispatcher.expect_room()
     await dispatcher.run_once(world.clock.now())
     assert len(places.running) == 4, "a place that is free is used at once"
+
+
+async def test_however_often_it_was_told_of_work_in_vain_it_looks_when_something_will_be_ready(world: World) -> None:
+    ready_at = world.clock.now() + timedelta(seconds=30)
+    await world.enqueue(await world.job(), ready_at=ready_at)
+    dispatcher = Dispatcher(world.store, Places(), lambda: "one", DispatcherOptions())  # type: ignore[arg-type]
+    for _ in range(20):  # such as fires that are skipped, or callbacks that nobody waits for
+        dispatcher.expect_work()
+        assert (await dispatcher.run_once(world.clock.now())).done == 0
+        world.clock.advance(SPACING)
+        found = await dispatcher.run_once(world.clock.now())
+        assert found == Round(0, ready_at)

@@ -149,8 +149,9 @@ class JobCommands:
             retry_of=request.retry_of,
             actor=actor,
         )
+        self._signals.work_coming()
         enqueued = await self._store.enqueue(new)
-        self._signals.work()
+        self._signals.work_came()
         return enqueued
 
     def _checked(self, spec: JobSpec) -> JobSpec:

@@ -76,6 +76,7 @@ class RunCommands:
     async def report(self, message: CallbackMessage) -> CallbackAnswer:
         """The result of an asynchronous run. NotFound for an unknown token, run or pair of ids."""
         failpoints.reach("callback.before")
+        self._signals.work_coming()
         answer = await self._store.report_callback(
             CallbackReport(
                 target=ExecutionStatus.CALLBACK_SUCCESS if message.succeeded else ExecutionStatus.FAILED,
@@ -92,7 +93,7 @@ class RunCommands:
         failpoints.reach("callback.after")
         if answer.accepted:
             # A request that is still under way is let end: its target is just about to answer it.
-            self._signals.work()
+            self._signals.work_came()
             self._measures.ended(answer.execution.status, answer.execution, self._clock.now())
         return answer
 

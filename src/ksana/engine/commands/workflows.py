@@ -182,8 +182,9 @@ class WorkflowCommands:
         )
         if request.key is not None:
             new = replace(new, key=request.key)
+        self._signals.work_coming()
         started = await self._store.start_run(new)
-        self._signals.work()
+        self._signals.work_came()
         return started
 
     async def beginning(self, workflow: Workflow, now: datetime) -> NewRun:

@@ -200,27 +200,32 @@ def status_of(stored: str) -> ExecutionStatus:
 
 
 def running(row: Row[Any], owner: str, now: datetime) -> Execution:
-    """An execution as it is once `owner` has claimed it, from its row as it was before."""
+    """An execution as it is once `owner` has claimed it, from its row as it was before. Every run passes here: its fields are
+    given in their order, which takes two thirds of the time that it takes by their names."""
     return Execution(
-        id=row.id,
-        status=ExecutionStatus.RUNNING,
-        trigger=_TRIGGERS[row.triggered_by],
-        created_at=from_micros(row.created_at),
-        updated_at=now,
-        job_id=row.job_id,
-        schedule_id=row.schedule_id,
-        planned_for=instant(row.planned_for),
-        attempt=row.attempt + 1,
-        epoch=row.epoch + 1,
-        owner=owner,
-        started_at=now if row.started_at is None else from_micros(row.started_at),
-        input=from_json(row.input) or {},
-        output=from_json(row.output),
-        error=row.error,
-        trace_id=row.trace_id,
-        workflow_run_id=row.workflow_run_id,
-        node_id=row.node_id,
-        losses=row.losses,
+        row.id,
+        ExecutionStatus.RUNNING,
+        _TRIGGERS[row.triggered_by],
+        from_micros(row.created_at),
+        now,
+        row.job_id,
+        row.schedule_id,
+        None if row.planned_for is None else from_micros(row.planned_for),
+        row.attempt + 1,
+        row.epoch + 1,
+        owner,
+        None,  # ready_at
+        None,  # deadline_at
+        now if row.started_at is None else from_micros(row.started_at),
+        None,  # ended_at
+        {} if row.input is None else orjson.loads(row.input) or {},
+        from_json(row.output),
+        row.error,
+        None,  # reason
+        row.trace_id,
+        row.workflow_run_id,
+        row.node_id,
+        row.losses,
     )
 
 

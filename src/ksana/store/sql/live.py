@@ -6,7 +6,7 @@ a transaction that is taken back, a new connection, and somebody else's write to
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ksana.domain.execution import Claim
 from ksana.domain.states import ExecutionStatus
@@ -37,17 +37,20 @@ class Running(NamedTuple):
     status: str = ExecutionStatus.RUNNING.value
 
 
-class GoingOn(NamedTuple):
-    """A workflow run that nothing was said of but how many of its nodes have not ended, failed and stopped."""
+class GoingOn(Protocol):
+    """A workflow run of which no more has changed since it was read than how many of its nodes are open, failed and stopped."""
 
     row: Any
-    """As it was read last; those counts of it are old."""
+    """As it was read; those counts of it are old."""
     open: int
     failed: int
     stopped: int
 
 
-class Live:
+R = TypeVar("R", bound=GoingOn)
+
+
+class Live(Generic[R]):
     """Used by whoever writes, one at a time."""
 
     def __init__(self, version: str) -> None:
@@ -55,7 +58,7 @@ class Live:
         """The question that is answered differently if others have written."""
         self._seen: Any = None
         self._running: dict[int, Running] = {}
-        self._runs: dict[int, GoingOn] = {}
+        self._runs: dict[int, R] = {}
 
     def begin(self, connection: Any) -> None:
         """A transaction has begun on the driver's connection: what others may have changed since the last one is forgotten."""
@@ -101,7 +104,8 @@ class Live:
         found = self._running.get(claim.execution_id)
         return found if found is not None and found.epoch == claim.epoch else None
 
-    def goes_on(self, run_id: int, run: GoingOn) -> None:
+    def goes_on(self, run_id: int, run: R) -> None:
+        """It is written as it stands here, and whoever did so will not change it any more."""
         if len(self._runs) > MOST:
             self._runs.clear()
         self._runs[run_id] = run
@@ -111,5 +115,6 @@ class Live:
         for each in run_ids:
             self._runs.pop(each, None)
 
-    def run(self, run_id: int) -> GoingOn | None:
-        return self._runs.get(run_id)
+    def take_run(self, run_id: int) -> R | None:
+        """The run, to be changed by whoever asks; it is not known any more until it is written."""
+        return self._runs.pop(run_id, None)

@@ -57,7 +57,7 @@ class Tx:
         clock: int,
         steady: int | None = None,
         most_rows: int | None = None,
-        live: Live | None = None,
+        live: Live[Any] | None = None,
     ) -> None:
         self._connection = connection
         self.live = live

@@ -128,14 +128,15 @@ class Writer:
         self._connection: Connection | None = None
         self._patient = True
         """Whether the connection waits for a lock that somebody else has."""
-        self._live = Live(dialect.others_wrote) if dialect.others_wrote else None
+        self._live: Live[Any] | None = Live(dialect.others_wrote) if dialect.others_wrote else None
         self._batch = 0
         self.ended = 0
         """How many transactions have been committed, or may have been."""
         self._commands: deque[_Command] = deque()
         self._handing_over: set[asyncio.AbstractEventLoop] = set()
         """Event loops whose commands are there, but which have not handed them over yet."""
-        self._wake = threading.Condition()
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
         self._busy = False
         """Somebody applies commands: the thread, or an event loop."""
         self._called = False
@@ -175,7 +176,7 @@ class Writer:
         transaction have done. A `brief` one the event loop may apply itself. StoreUnavailable if none are taken any more."""
         loop = asyncio.get_running_loop()
         command = _Command(handler, payload, loop, loop.create_future(), last, brief)
-        with self._wake:
+        with self._lock:  # not by way of the condition, whose own code is Python
             if self._closing:
                 raise StoreUnavailable("the store is closed")
             self._commands.append(command)

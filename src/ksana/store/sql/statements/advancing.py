@@ -30,13 +30,16 @@ STEPS = 3
 """How far skips are followed node by node; what is further away is read all at once."""
 
 _NODES = columns(run_id="int", node_id="key")
-WANTED = (
-    "t.id, t.status, t.triggered_by, t.job_id, t.schedule_id, t.planned_for, t.attempt, t.epoch, t.created_at, t.started_at,"
+_BESIDE_STATUS = (
+    "t.triggered_by, t.job_id, t.schedule_id, t.planned_for, t.attempt, t.epoch, t.created_at, t.started_at,"
     " t.input, t.output, t.error, t.trace_id, t.workflow_run_id, t.node_id, t.parent_id, t.checkpoint, t.share, t.losses"
 )
+WANTED = f"t.id, t.status, {_BESIDE_STATUS}"
 """What a claim wants to know of an execution: it may take what becomes ready before that is written."""
+# With the status that those have which become ready, as a claim wants to see it.
 _PENDING = Statement(
-    f"SELECT {WANTED}, t.worker_queue, t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
+    f"SELECT t.id, '{READY.target}' AS status, {_BESIDE_STATUS}, t.worker_queue,"
+    " t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
     " FROM {rows} {join} executions t {by_node} ON t.workflow_run_id = r.run_id AND t.node_id = r.node_id"
     f" WHERE {{status}} = '{_S.PENDING}'",
     _NODES,
@@ -155,17 +158,15 @@ def _halt_failed(runs: dict[int, RunNow], nodes: Iterable[EndedNode], follow: Fo
 
 
 def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int) -> None:
-    ends: dict[int, dict[str, Standing]] = {}
-    for each in nodes:
-        if runs[each.row.workflow_run_id].going_on:
-            ends.setdefault(each.row.workflow_run_id, {})[each.row.node_id] = each.standing
+    ends = _ends(runs, nodes)
     reaching = {run_id: Advance(runs[run_id].snapshot.graph, of_run) for run_id, of_run in ends.items()}
     found = _carry(tx, runs, reaching)
     counts, skipped, told = [], [], []
     ready: dict[int, tuple[Any, ...]] = {}
     for run_id, reached in reaching.items():
-        runs[run_id].open -= len(reached.skipped)
-        told += [skip_told(run_id, node, skip) for node, skip in reached.skipped.items()]
+        if reached.skipped:
+            runs[run_id].open -= len(reached.skipped)
+            told += [skip_told(run_id, node, skip) for node, skip in reached.skipped.items()]
         for node, tally in reached.tallies.items():
             row_id = found[run_id, node].id
             if node in reached.started:
@@ -184,6 +185,16 @@ def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int)
         tx.hold(Held(_WRITE_PENDING, ready, {"at": at}, rows))
 
 
+def _ends(runs: dict[int, RunNow], nodes: Iterable[EndedNode]) -> dict[int, dict[str, Standing]]:
+    """How nodes stand that have ended, by run; of runs of which others may still start."""
+    ends: dict[int, dict[str, Standing]] = {}
+    for each in nodes:
+        run_id = each.row.workflow_run_id
+        if runs[run_id].going_on:
+            ends.setdefault(run_id, {})[each.row.node_id] = each.standing
+    return ends
+
+
 def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[Any]]:
     """Tells each what it wants to know, until none wants anything; the nodes that they were told of."""
     rows: dict[tuple[int, str], Row[Any]] = {}
@@ -198,9 +209,9 @@ def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dic
         ]
         found: dict[int, dict[str, Tally]] = {run_id: {} for run_id in open_}
         for row in tx.query(_PENDING, wanted):
-            rows[row.workflow_run_id, row.node_id] = row
-            total = len(runs[row.workflow_run_id].snapshot.graph.dependencies[row.node_id])
-            found[row.workflow_run_id][row.node_id] = tally_of_row(row, total)
+            run_id, node = row.workflow_run_id, row.node_id
+            rows[run_id, node] = row
+            found[run_id][node] = tally_of_row(row, len(runs[run_id].snapshot.graph.dependencies[node]))
         for run_id, reached in open_.items():
             reached.learn(found[run_id])
     return rows

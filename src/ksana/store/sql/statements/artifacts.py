@@ -45,12 +45,20 @@ def note(tx: Tx, ended: Iterable[tuple[int | None, str, str, str | None]]) -> No
 
 def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, frozenset[str]]]) -> dict[int, dict[str, Ended] | None]:
     """For each of these executions (its id, its run, the nodes that it sees) what those made; None if that is too much."""
-    wanted = [
-        (each, [(run_id, node) for node in nodes] if len(nodes) <= FEW else None) for each, run_id, nodes in seeing
-    ]
-    unknown = {pair for _, pairs in wanted if pairs is not None for pair in pairs if pair not in tx.fresh.made}
-    found: dict[tuple[int, str], _Made] = _asked_for(tx, unknown) if unknown else {}
-    return {each: None if pairs is None else _of_one(pairs, tx.fresh.made, found) for each, pairs in wanted}
+    seen: dict[int, dict[str, Ended] | None] = {}
+    others: dict[int, list[tuple[int, str]]] = {}
+    fresh = tx.fresh.made
+    for each, run_id, nodes in seeing:
+        if len(nodes) > FEW:
+            seen[each] = None
+        elif all((run_id, node) in fresh for node in nodes):
+            seen[each] = {node: _ended(*fresh[run_id, node]) for node in nodes}
+        else:
+            others[each] = [(run_id, node) for node in nodes]
+    if others:
+        found = _asked_for(tx, {pair for pairs in others.values() for pair in pairs if pair not in fresh})
+        seen |= {each: _of_one(pairs, fresh, found) for each, pairs in others.items()}
+    return seen
 
 
 def _asked_for(tx: Tx, pairs: set[tuple[int, str]]) -> dict[tuple[int, str], _Made]:

@@ -129,6 +129,8 @@ def _take_in_turn(taking: "Taking", queue: str, after: str) -> None:
             return
         most = max(look, taking.left)
         heads = shares.following(most)
+        if look == SHARE_LOOKS[0] and len(heads) == 1 < most and taking.has_one_queue:
+            return  # nobody else waits: the earliest of it are taken at once
         ids = [each.id for each in taking.fitting(heads) if each.id is not None]
         places = {execution_id: place for place, execution_id in enumerate(ids)}
         ready = taking.tx.query(_LOCK_HEADS, id_rows(ids), now=taking.now) if ids else []
@@ -160,6 +162,10 @@ class Taking:
     def looks(self, all_of_them: tuple[int, ...]) -> tuple[int, ...]:
         """How far to look: no further than to what comes first while a lane is full, unless asked to search."""
         return all_of_them if self._wish.request.search or not self._lanes else all_of_them[:1]
+
+    @property
+    def has_one_queue(self) -> bool:
+        return len(self._wish.request.queues) == 1
 
     @property
     def some_lane_is_full(self) -> bool:
@@ -203,7 +209,7 @@ class Taking:
         """What has become ready in this transaction and is not written yet: to be taken last, since it was ready last."""
         held = self.tx.held
         found = [held.found[each] for each in sorted(held.rows)] if held is not None else []
-        return [row._replace(status=ExecutionStatus.SCHEDULED) for row in found if row.worker_queue == queue]
+        return [row for row in found if row.worker_queue == queue]
 
     def _write(self, mine: list[Row[Any]]) -> None:
         held = {} if self.tx.held is None else self.tx.held.rows

@@ -11,7 +11,7 @@ from ksana.domain.events import EventType
 from ksana.domain.states import RUN_ADMITTED, RUN_TERMINAL, RunMove, RunStatus
 from ksana.domain.workflow import Snapshot
 from ksana.domain.workflow_run import ended_status
-from ksana.store.sql.live import GoingOn, Live
+from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Statement, brief, columns, keeping, update_by_id
 from ksana.store.sql.statements import snapshots, tenant_tasks
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
@@ -70,7 +70,8 @@ class RunNow:
 
     @property
     def id(self) -> int:
-        return int(self.row.id)
+        run_id: int = self.row.id
+        return run_id
 
     @property
     def going_on(self) -> bool:
@@ -116,30 +117,42 @@ def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
     wanted = sorted({each for each in run_ids if each is not None})
     if not wanted:
         return {}
-    known = {} if tx.live is None else {each: run for each in wanted if (run := tx.live.run(each)) is not None}
-    asked = [(each,) for each in wanted if each not in known]
-    rows = {row.id: row for row in tx.query(_LOCK, asked)} if asked else {}
-    rows |= {each: run.row for each, run in known.items()}
-    started_with = snapshots.read(tx, (row.snapshot for row in rows.values()))
-    tx.fresh.begun.update(row.id for row in rows.values() if row.status == RunStatus.RUNNING)
-    return {each: _now(rows[each], started_with, known.get(each)) for each in wanted if each in rows}
+    found: dict[int, RunNow] = {}
+    if tx.live is not None:
+        found = {each: run for each in wanted if (run := tx.live.take_run(each)) is not None}
+    if len(found) < len(wanted):
+        found |= _read(tx, [each for each in wanted if each not in found])
+        found = {each: found[each] for each in wanted if each in found}
+    tx.fresh.begun.update([each for each, run in found.items() if run.status is RunStatus.RUNNING])
+    return found
 
 
-def _now(row: Row[Any], started_with: dict[str, Snapshot], known: GoingOn | None) -> RunNow:
-    open_, failed, stopped = (row.open_nodes, row.failed_nodes, row.stopped_nodes) if known is None else known[1:]
+def _read(tx: Tx, run_ids: list[int]) -> dict[int, RunNow]:
+    rows = tx.query(_LOCK, [(each,) for each in run_ids])
+    started_with = snapshots.read(tx, (row.snapshot for row in rows))
+    return {row.id: _as_read(row, started_with[row.snapshot]) for row in rows}
+
+
+def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
     return RunNow(
         row,
-        started_with[row.snapshot],
+        snapshot,
         _STATUSES[row.status],
         row.reason,
         row.error,
-        open_,
-        failed,
-        stopped,
+        row.open_nodes,
+        row.failed_nodes,
+        row.stopped_nodes,
         row.deadline_at,
         row.started_at,
         row.ended_at,
     )
+
+
+def leave(tx: Tx, runs: Iterable[RunNow]) -> None:
+    """Those of them that nobody has changed are known as before."""
+    if tx.live is not None:
+        _note(tx.live, [run for run in runs if not run.changed])
 
 
 def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
@@ -147,28 +160,30 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
     changed = sorted((run for run in runs if run.changed), key=lambda run: run.id)
     if not changed:
         return
-    counted = [_counts(run, at) for run in changed if run.goes_on_as_before]
-    if counted:
-        tx.run(_WRITE_COUNTS, counted)
-    if len(counted) < len(changed):
-        tx.run(_WRITE, [_row(run, at) for run in changed if not run.goes_on_as_before])
-    if tx.live is not None:
-        _note(tx.live, changed)
-    record_events(tx, at, [told for run in changed if (told := _told(run)) is not None])
+    as_before = [run for run in changed if run.goes_on_as_before]
+    if as_before:
+        tx.run(_WRITE_COUNTS, [_counts(run, at) for run in as_before])
+    turned = changed if not as_before else [run for run in changed if not run.goes_on_as_before]
+    if turned:
+        tx.run(_WRITE, [_row(run, at) for run in turned])
+    record_events(tx, at, [told for run in turned if (told := _told(run)) is not None])
     tenant_tasks.follow(tx, changed, at)
     tx.ended_runs += [
         EndedRun(run.status, max(0, at - (run.started_at or at)) / 1_000_000, of_plan=run.row.plan_id is not None)
-        for run in changed
+        for run in turned
         if run.status in RUN_TERMINAL and run.row.status not in RUN_TERMINAL
     ]
     for run in changed:
         run.changed = False
+    if tx.live is not None:
+        _note(tx.live, as_before)
+        tx.live.turned(run.id for run in turned)
 
 
-def _note(live: Live, changed: Iterable[RunNow]) -> None:
-    for run in changed:
-        if run.goes_on_as_before and (run.reason, run.error) == (run.row.reason, run.row.error):
-            live.goes_on(run.id, GoingOn(run.row, run.open, run.failed, run.stopped))
+def _note(live: Live[RunNow], written: Iterable[RunNow]) -> None:
+    for run in written:
+        if run.goes_on_as_before and run.reason == run.row.reason and run.error == run.row.error:
+            live.goes_on(run.id, run)
         else:
             live.turned((run.id,))
 

@@ -191,7 +191,8 @@ def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
     held = runs.lock(tx, [settlement.ending.claim.workflow_run_id for settlement in settlements])
     mine = lock_claims(tx, [settlement.ending.claim for settlement in settlements])
     stale = fenced_out(tx, held.values())
-    mine = {claim: row for claim, row in mine.items() if row.workflow_run_id not in stale}
+    if stale:
+        mine = {claim: row for claim, row in mine.items() if row.workflow_run_id not in stale}
     answers: list[bool | KsanaError] = []
     moved: list[Moved] = []
     attempts: list[tuple[Any, ...]] = []
@@ -200,9 +201,11 @@ def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
         row = mine.pop(settlement.ending.claim, None)
         answers.append(row is not None)
         if row is not None:
-            moved.append(_moved(row, settlement))
+            at = to_micros(settlement.ending.at)
+            moved.append(_moved(row, settlement, at))
             if settlement.attempt is not None:
-                attempts.append(_attempt_of(row, settlement, settlement.attempt))
+                ending = settlement.ending
+                attempts.append(attempt_row(row, settlement.attempt, at, ending.error, ending.evidence))
         elif settlement.attempt is not None and settlement.move is not HAND_BACK:
             _add_evidence(tx, settlement.ending)
     record_attempts(tx, attempts)
@@ -237,6 +240,7 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
         if move.target in TERMINAL and move.row.workflow_run_id is not None
     ]
     if not ended:
+        runs.leave(tx, concerned.values())
         return []
     follow = advance(tx, concerned, ended, at)
     runs.write(tx, concerned.values(), at)
@@ -423,19 +427,14 @@ def _add_evidence(tx: Tx, ending: Ending) -> None:
     )
 
 
-def _attempt_of(row: Row[Any], settlement: Settlement, status: AttemptStatus) -> tuple[Any, ...]:
-    ending = settlement.ending
-    return attempt_row(row, status, to_micros(ending.at), ending.error, ending.evidence)
-
-
-def _moved(row: Row[Any], settlement: Settlement) -> Moved:
+def _moved(row: Row[Any], settlement: Settlement, at: int) -> Moved:
     handed_back = settlement.move is HAND_BACK
     # What is handed back goes before whatever came after it, and its attempt does not count.
     ready_at = (row.planned_for or row.created_at) if handed_back else codec.micros(settlement.ready_at)
     return Moved(
         row,
         settlement.move.target,
-        to_micros(settlement.ending.at),
+        at,
         ready_at=ready_at,
         deadline_at=codec.micros(settlement.deadline_at),
         attempt=row.attempt - 1 if handed_back or settlement.attempt is None else None,
@@ -477,8 +476,11 @@ def _happening(move: Moved) -> Happening:
     kind = _EVENTS.get(move.target, EventType.EXECUTION_ENDED)
     if move.reason == DEFERRED:
         kind = EventType.EXECUTION_DEFERRED
-    data = {"status": move.target.value, "attempt": move.row.attempt, "job_id": move.row.job_id}
-    if move.row.workflow_run_id is None:
-        return (kind, f"execution/{move.row.id}", data)
-    more = {"reason": move.reason} if move.reason else {}
-    return (kind, f"run/{move.row.workflow_run_id}", data | more | {"node": move.row.node_id})
+    row = move.row
+    data = {"status": move.target, "attempt": row.attempt, "job_id": row.job_id}
+    if row.workflow_run_id is None:
+        return (kind, f"execution/{row.id}", data)
+    if move.reason:
+        data["reason"] = move.reason
+    data["node"] = row.node_id
+    return (kind, f"run/{row.workflow_run_id}", data)
