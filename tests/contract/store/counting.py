@@ -1,16 +1,19 @@
 """Counts what a store asks of its database: statements, how often it waits for an answer, rows that come back, and commits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
+from ksana.store.sql.driven import Driven
 from ksana.store.sql.rows import Prepared
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
+
+PLAIN = frozenset({int, float, str, bytes, type(None)})
 
 
 @dataclass
@@ -22,6 +25,28 @@ class Count:
     commits: int = 0
     sql: set[str] = field(default_factory=set)
     """What was said to the driver straight."""
+    foreign: set[str] = field(default_factory=set)
+    """Of that, what went with a value of a type that is not the driver's own, so that it looks for how to take it, each time."""
+
+
+@contextmanager
+def before_commits(store: SqlStore, note: Callable[[], None]) -> Iterator[None]:
+    """Calls it before each COMMIT of the writer, whichever way that takes; what it raises fails the COMMIT."""
+    told = Driven._tell
+
+    def told_the_driver(self: Driven, sql: str) -> None:
+        if sql == "COMMIT" and self._connection.engine is store._writing:
+            note()
+        told(self, sql)
+
+    def told_of(_: Connection) -> None:
+        note()
+
+    event.listen(store._writing, "commit", told_of)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Driven, "_tell", told_the_driver)
+        yield
+    event.remove(store._writing, "commit", told_of)
 
 
 @contextmanager
@@ -29,12 +54,15 @@ def counting(store: SqlStore) -> Iterator[Count]:
     """Everything that the writer does meanwhile. Statements go to the driver in two ways: ours straight, others by SQLAlchemy."""
     count = Count()
     parameters, named, gathered = Prepared.parameters, Prepared.named, Prepared.gathered
-    cursor, sent = Tx._cursor, Tx._sent
+    executed_alone, sent = Tx._executed, Tx._sent
 
     def asked(self: Prepared, *given: Any) -> Any:
         count.statements += 1
         count.sql.add(self.sql)
-        return parameters(self, *given)
+        values = parameters(self, *given)
+        if any(type(each) not in PLAIN for each in values):
+            count.foreign.add(self.sql)
+        return values
 
     def answered(self: Prepared, description: Any, rows: Any) -> list[Any]:
         found = named(self, description, rows)
@@ -50,25 +78,23 @@ def counting(store: SqlStore) -> Iterator[Count]:
         count.statements += 1
         count.trips += 1
 
-    def asked_alone(self: Tx) -> Any:
-        count.trips += 1
-        return cursor(self)
+    def asked_alone(self: Tx, *question: Any) -> Any:
+        count.trips += not self._unsent
+        return executed_alone(self, *question)
 
     def asked_together(self: Tx, *question: Any) -> Any:
         count.trips += 1
         return sent(self, *question)
 
-    def committed(_: Any) -> None:
+    def committed() -> None:
         count.commits += 1
 
     event.listen(store._writing, "after_cursor_execute", executed)
-    event.listen(store._writing, "commit", committed)
-    with pytest.MonkeyPatch.context() as patch:
+    with before_commits(store, committed), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Prepared, "parameters", asked)
         patch.setattr(Prepared, "named", answered)
         patch.setattr(Prepared, "gathered", answered_as_text)
-        patch.setattr(Tx, "_cursor", asked_alone)
+        patch.setattr(Tx, "_executed", asked_alone)
         patch.setattr(Tx, "_sent", asked_together)
         yield count
     event.remove(store._writing, "after_cursor_execute", executed)
-    event.remove(store._writing, "commit", committed)

@@ -5,12 +5,13 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from ksana.domain.errors import CommitUnknown, StoreFull, StoreInUse, StoreUnavailable
@@ -20,6 +21,7 @@ from ksana.store.requests import JobFilter, NewJob
 from ksana.store.sql.store import SqlStore
 from tests.clock import FakeClock
 from tests.contract.store.conftest import EVERYTHING, OPTIONS
+from tests.contract.store.counting import before_commits
 from tests.contract.store.test_jsonfile import opened, said, version_of
 from tests.contract.store.test_jsonfile_damage import filled, jobs_in
 from tests.contract.store.world import World, http_spec
@@ -186,22 +188,16 @@ async def test_the_file_is_synced_before_it_is_renamed_and_its_folder_after(
     assert steps == ["sync jobs.json.tmp", "rename jobs.json.tmp jobs.json", f"sync {path.parent.name}"]
 
 
-class failing_commits:  # noqa: N801 - read as a sentence
+@contextmanager
+def failing_commits(world: World, and_then: Callable[[], Any] = lambda: None) -> Iterator[None]:
     """COMMIT finds no room; `and_then` happens just before."""
 
-    def __init__(self, world: World, and_then: Any = lambda: None) -> None:
-        assert isinstance(world.store, SqlStore)
-        self._engine = world.store._writing
-        self._and_then = and_then
-
-    def _fail(self, _: object) -> None:
-        self._and_then()
+    def fail() -> None:
+        and_then()
         full = Exception("database or disk is full")
         full.sqlite_errorname = "SQLITE_FULL"  # type: ignore[attr-defined]
         raise OperationalError("COMMIT", None, full)
 
-    def __enter__(self) -> None:
-        event.listen(self._engine, "commit", self._fail)
-
-    def __exit__(self, *_: object) -> None:
-        event.remove(self._engine, "commit", self._fail)
+    assert isinstance(world.store, SqlStore)
+    with before_commits(world.store, fail):
+        yield

@@ -12,11 +12,16 @@ from sqlalchemy import text
 
 from ksana.domain.errors import KsanaError, StoreError, StoreFull, StoreInUse
 from ksana.store.sql import migrate, open_store
+from ksana.store.sql.rows import Statement, columns, insert_rows
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
 from tests.clock import FakeClock
 from tests.contract.store.conftest import OPTIONS
+from tests.contract.store.counting import counting
 from tests.contract.store.world import World
+
+_SAY = insert_rows("events", columns(type="text", at="int", subject="text"))
+_BREAK = Statement("INSERT INTO no_such_table VALUES (1)")
 
 pytestmark = pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
 
@@ -52,6 +57,36 @@ async def test_commits_are_durable(store: SqlStore) -> None:
 
     assert await store.writer.submit(pragmas, None) == ("wal", 2)
     assert {finding.level for finding in await store.diagnose()} == {"ok"}
+
+
+async def test_what_comes_by_sqlalchemy_joins_the_transaction_that_the_driver_began(store: SqlStore) -> None:
+    def both(tx: Tx, payloads: list[bool]) -> list[bool | KsanaError]:
+        tx.run(_SAY, [("x", 0, "straight")])
+        tx.connection.execute(text("INSERT INTO events (type, at, subject) VALUES ('x', 0, 'by sqlalchemy')"))
+        tx.run(_SAY, [("x", 0, "straight again")])
+        if payloads[0]:
+            raise ZeroDivisionError
+        return list(payloads)
+
+    with pytest.raises(ZeroDivisionError):
+        await store.writer.submit(both, True)
+    assert await store.events(0, 10) == []
+    with counting(store) as count:
+        await store.writer.submit(both, False)
+    assert [each.subject for each in await store.events(0, 10)] == ["straight", "by sqlalchemy", "straight again"]
+    assert count.commits == 1
+
+
+async def test_a_transaction_that_fails_is_taken_back_and_the_next_one_counts(world: World, store: SqlStore) -> None:
+    def broken(tx: Tx, payloads: list[None]) -> list[KsanaError | None]:
+        tx.run(_SAY, [("x", 0, "never")])
+        tx.run(_BREAK)
+        return list(payloads)
+
+    with pytest.raises(StoreError, match="no such table"):
+        await store.writer.submit(broken, None, brief=True)
+    assert await store.events(0, 10) == []
+    assert (await world.job()).version == 1
 
 
 async def test_a_writer_that_finds_the_file_locked_waits_its_turn(url: str, world: World) -> None:

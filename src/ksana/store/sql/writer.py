@@ -31,6 +31,7 @@ from ksana import failpoints
 from ksana.domain.clock import Clock, to_micros
 from ksana.domain.errors import CommitUnknown, KsanaError, StoreBusy, StoreUnavailable
 from ksana.store.sql.dialects.base import Dialect
+from ksana.store.sql.driven import Driven, Transaction
 from ksana.store.sql.errors import Trouble, diagnose, translate
 from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Statement
@@ -334,7 +335,7 @@ class Writer:
     def _transact_once(self, body: Callable[[Tx], R], most_rows: int | None = None) -> R:
         """With `most_rows` it neither waits for a lock nor does more than that: it raises what comes in its way."""
         connection = self._connected(patient=most_rows is None)
-        transaction = connection.begin()
+        transaction = self._begun(connection)
         try:
             if self._live is not None:
                 self._live.begin(connection.connection.dbapi_connection)
@@ -369,6 +370,10 @@ class Writer:
         for ended in tx.ended_runs:
             self.on_run_ended(ended)
         return answer
+
+    def _begun(self, connection: Connection) -> Transaction:
+        begin = self._dialect.begin
+        return Driven(connection, begin) if begin else connection.begin()
 
     def _forget(self) -> None:
         """What is known may not be so."""
@@ -440,10 +445,15 @@ def _broken() -> SQLAlchemyError:
 
 def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
     kinds: dict[Handler[Any, Any], list[_Command]] = {}
-    for command in sorted(batch, key=_last):
-        kinds.setdefault(command.handler, []).append(command)
+    last: dict[Handler[Any, Any], list[_Command]] = {}
+    for command in batch:
+        of_kind = last if command.last else kinds
+        if command.handler in of_kind:
+            of_kind[command.handler].append(command)
+        else:
+            of_kind[command.handler] = [command]
     answers: list[tuple[_Command, Any]] = []
-    for handler, commands in kinds.items():
+    for handler, commands in (*kinds.items(), *last.items()):
         if not commands[0].last:
             tx.fresh = Fresh()  # it may change what those before it have found
         results = handler(tx, [command.payload for command in commands])
@@ -451,24 +461,19 @@ def _apply(tx: Tx, batch: list[_Command]) -> list[tuple[_Command, Any]]:
     return answers
 
 
-def _last(command: _Command) -> bool:
-    return command.last
-
-
 def _answer(answers: list[tuple[_Command, Any]], here: asyncio.AbstractEventLoop | None = None) -> None:
     """Wakes each event loop once for all its answers, except the one that this is called in."""
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-    for command, answer in answers:
-        loops.setdefault(command.loop, []).append((command.future, answer))
-    for loop, pairs in loops.items():
+    for loop in {command.loop for command, _ in answers}:
+        theirs = [each for each in answers if each[0].loop is loop]
         if loop is here:
-            _resolve(pairs)
+            _resolve(theirs)
         elif not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, pairs)
+            loop.call_soon_threadsafe(_resolve, theirs)
 
 
-def _resolve(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    for future, answer in pairs:
+def _resolve(answers: list[tuple[_Command, Any]]) -> None:
+    for command, answer in answers:
+        future = command.future
         if future.done():
             continue  # whoever asked has gone away
         if isinstance(answer, BaseException):

@@ -79,6 +79,8 @@ class Dialect(ABC):
     patience: ClassVar[Mapping[bool, str]] = {}
     """What tells a connection whether to wait for a lock that somebody else has. Empty where brief transactions are not for an
     event loop, since a server is asked."""
+    begin: ClassVar[str] = ""
+    """What begins a transaction of the writer, where its driver is told so by ourselves; empty where SQLAlchemy does it."""
     others_wrote: ClassVar[str] = ""
     """The question that is answered differently after somebody else has written; empty where there are always others."""
     gathers_rows: ClassVar[bool] = False

@@ -34,6 +34,7 @@ class SqliteDialect(Dialect):
     # Its driver lets go of the interpreter's lock for each row, and has to wait until the event loop lets it have it again.
     gathers_rows = True
     patience = PATIENCE
+    begin = "BEGIN IMMEDIATE"
     others_wrote = "PRAGMA data_version"
     # The writer holds the whole file from BEGIN IMMEDIATE on: there are no rows to lock.
     marks: ClassVar[dict[str, str]] = {
@@ -61,7 +62,7 @@ class SqliteDialect(Dialect):
 
     def writing_engine(self, url: str, options: StoreOptions, *, patient: bool = False) -> Engine:  # noqa: ARG002
         # One connection for the writer, one for heartbeats.
-        return _engine(url, pool_size=2, begin="BEGIN IMMEDIATE", set_up=_set_up_writer)
+        return _engine(url, pool_size=2, begin=self.begin, set_up=_set_up_writer)
 
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         return _engine(url, pool_size=options.readers, begin="BEGIN", set_up=_set_up_reader)
@@ -128,7 +129,9 @@ def _engine(url: str, *, pool_size: int, begin: str, set_up: Callable[[Any], Non
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.connection.cursor().execute(begin)
+        driver: Any = connection.connection.dbapi_connection
+        if not driver.in_transaction:  # the writer begins its own before SQLAlchemy hears of them
+            driver.execute(begin)
 
     return engine
 
