@@ -11,7 +11,7 @@ alone, of which ten nodes are ready at a time, would be compared with as many as
 Shapes, as other programs are measured with: ten layers of ten, where each node waits for the whole layer before it; one chain;
 short chains at once, each a run of its own: twenty, which is over in a moment, and two hundred. Each node of one chain is a
 commit of its own: beside it is the bare loop that does no more than that. All have done
-the same once before, as their peers have; what is over in a moment is done several times.
+the same before, as often as it is measured, and so have their peers; what is over in a moment is done several times.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ from prometheus_client import CollectorRegistry
 from bench import limits
 from bench.databases import Databases
 from bench.options import Options
+from bench.peers.telling import often
 from bench.report import Line, at_most
 from bench.spread import Spread
 from ksana.cli.process import collect_again
@@ -59,8 +60,6 @@ PLACES = 64
 FILLING = -(-PLACES // WIDTH)
 """Runs that fill all places."""
 GROWTH = 1.5
-ENOUGH = 1_000
-"""Nodes by which a rate can be told."""
 
 
 class Nothing:
@@ -159,9 +158,10 @@ SQLITE = Databases("sqlite")
 
 
 def rate_of(shape: Shape, place: Databases = SQLITE) -> float:
-    """Nodes in a second, with a new engine and a new store that have done the same once before. What is over in a moment is done
+    """Nodes in a second, with a new engine and a new store that have done the same before. What is over in a moment is done
     several times, one after the other."""
-    return 1_000 / uvloop.run(_measure(shape, place, before=1, times=max(1, ENOUGH // shape.nodes))).wall
+    times = often(shape.nodes)
+    return 1_000 / uvloop.run(_measure(shape, place, before=times, times=times)).wall
 
 
 def _shapes(options: Options) -> list[Line]:

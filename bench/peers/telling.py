@@ -17,12 +17,19 @@ DATABASE = os.environ.get("BENCH_DATABASE", "")
 FILE = DATABASE.removeprefix("sqlite:///")
 """and its path, if it is a file."""
 BODY = {"a": 1}
+ENOUGH = 1_000
+"""Nodes by which a rate can be told."""
 PATIENCE = 600.0
 
 
 def numbers() -> list[int]:
     """The sizes, which follow the name of the work."""
     return [int(each) for each in sys.argv[2:]]
+
+
+def often(nodes: int) -> int:
+    """How many times work of so many nodes is done, before it counts and then again: what is over in a moment, several times."""
+    return max(1, ENOUGH // nodes)
 
 
 def tell(work: int, seconds: float) -> None:

@@ -7,7 +7,7 @@ import time
 import requests
 from huey import SqliteHuey
 
-from bench.peers.telling import BODY, FILE, TARGET, numbers, tell, wait_until, worker
+from bench.peers.telling import BODY, FILE, TARGET, numbers, often, tell, wait_until, worker
 
 THREADS = 16
 PATIENCE = 600
@@ -42,10 +42,13 @@ def runs(count: int) -> None:
 
 
 def chains(count: int, length: int) -> None:
-    _chains(count, length)
+    times = often(count * length)
+    for _ in range(times):
+        _chains(count, length)
     began = time.perf_counter()
-    _chains(count, length)
-    tell(count * length, time.perf_counter() - began)
+    for _ in range(times):
+        _chains(count, length)
+    tell(times * count * length, time.perf_counter() - began)
 
 
 def _chains(count: int, length: int) -> None:
