@@ -1,5 +1,6 @@
 """Workflows on simulated time, on every database: what starts when, what is skipped, and what a person's orders do."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -54,6 +55,25 @@ async def test_nodes_run_in_the_order_of_the_graph_and_the_run_succeeds(flow: Fl
     assert sorted(flow.order) == ["a", "b", "c", "d"]
     assert (await flow.reread(run)).status is RunStatus.SUCCESS
     assert set((await flow.statuses(run)).values()) == {"SUCCESS"}
+
+
+async def test_what_a_start_answers_is_what_is_stored(flow: Flow) -> None:
+    workflow = await flow.define([node("a"), node("b", "a")], timeout="1h")
+    request = StartRequest(params={"depth": [1, {"ü": None}]}, trace_id="a" * 32)
+    started = await flow.simulation.workflows.start(workflow.key, request, ANNA)
+    assert started.created
+    assert started.run == await flow.reread(started.run.key)
+
+
+async def test_nodes_of_runs_that_start_together_lie_together_each_after_what_it_depends_on(flow: Flow) -> None:
+    short = await flow.define([node("a"), node("b", "a")])
+    long = await flow.define([node("a"), node("b", "a"), node("c", "b")])
+    store, now = flow.simulation.store, flow.simulation.clock.now()
+    news = [await flow.simulation.workflows.beginning(each, now) for each in (short, long, long)]
+    started = await asyncio.gather(*(store.start_run(new) for new in news))
+    nodes = [each for run in started for each in await flow.nodes(run.run.key)]
+    by_id = [each.node_id for each in sorted(nodes, key=lambda each: each.execution.id)]
+    assert by_id == ["a", "a", "a", "b", "b", "b", "c", "c"]
 
 
 async def test_branches_run_side_by_side(flow: Flow) -> None:

@@ -170,18 +170,22 @@ class WorkflowCommands:
     async def _started(
         self, workflow: Workflow, request: StartRequest, actor: Actor, *, remembered: bool = False
     ) -> StartedRun:
-        schema = workflow.spec.dag.params_schema
+        schema, now = workflow.spec.dag.params_schema, self._clock.now()
         params = request.params if schema is None else check_params(schema, request.params)
-        new = replace(
-            await self.beginning(workflow, self._clock.now()),
-            params=params,
+        resolved = await self._resolver.of_workflow(workflow)
+        new = NewRun(
+            new_key(now) if request.key is None else request.key,
+            workflow.id,
+            workflow.key,
+            workflow.version,
+            resolved.snapshot,
+            now,
+            params,
             idempotency_key=request.idempotency_key,
             trace_id=request.trace_id,
             actor=actor,
             remembered=remembered,
         )
-        if request.key is not None:
-            new = replace(new, key=request.key)
         self._signals.work_coming()
         started = await self._store.start_run(new)
         self._signals.work_came()

@@ -1,6 +1,7 @@
 """New workflow runs, with all their nodes: what every way of asking for one shares."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from ksana.domain.clock import to_micros
@@ -12,7 +13,7 @@ from ksana.domain.workflow import Overlap
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.sql import codec
 from ksana.store.sql.codec_workflows import workflow_run
-from ksana.store.sql.rows import Statement, columns, id_rows, to_json
+from ksana.store.sql.rows import Statement, columns, row_of, to_json
 from ksana.store.sql.statements import admission, idempotency, snapshots, stopping
 from ksana.store.sql.statements.journal import record_changes
 from ksana.store.sql.tx import Tx
@@ -62,6 +63,9 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
+# As texts: the driver would look for how to take a value of any other type, each time.
+_PENDING, _QUEUED = RunStatus.PENDING.value, RunStatus.QUEUED.value
+_NODE_READY, _NODE_WAITS = ExecutionStatus.SCHEDULED.value, ExecutionStatus.PENDING.value
 _RUNS = Statement("SELECT t.* FROM {rows} {join} workflow_runs t ON t.id = r.id", columns(id="int"))
 _RUNS_BY_KEY = Statement(
     "SELECT t.* FROM {rows} {join} workflow_runs t ON t.public_id = r.public_id", columns(public_id="key")
@@ -115,8 +119,8 @@ def _start_together(tx: Tx, news: list[NewRun], found: admission.Workflows) -> l
                 answers[position] = refused
     made = dict(zip(beginnings, create(tx, list(beginnings.values())), strict=True))
     _remember(tx, {run_id: news[position] for position, run_id in made.items()})
-    runs = {row.id: workflow_run(row) for row in tx.query(_RUNS, id_rows(made.values()))}
-    answers |= {position: StartedRun(runs[run_id], created=True) for position, run_id in made.items()}
+    for position, run_id in made.items():
+        answers[position] = StartedRun(_as_written(run_id, beginnings[position]), created=True)
     return [answers[position] for position in range(len(news))]
 
 
@@ -205,7 +209,9 @@ def create(tx: Tx, beginnings: Sequence[Beginning]) -> list[int]:
         return []
     snapshots.keep(tx, (each.new.snapshot for each in beginnings), tx.clock)
     ids = tx.insert_with_ids("workflow_runs", _RUN, [_run_row(each) for each in beginnings])
-    nodes = [row for run_id, each in zip(ids, beginnings, strict=True) for row in _node_rows(run_id, each)]
+    of_runs = [_node_rows(run_id, each) for run_id, each in zip(ids, beginnings, strict=True)]
+    # The first nodes of all runs, then their second ones: what is begun together often goes on together, and lies together then.
+    nodes = [row for rows in zip_longest(*of_runs) for row in rows if row is not None]
     tx.insert_with_ids("executions", NODE, nodes)
     record_changes(
         tx,
@@ -233,8 +239,8 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
         at if each.planned_for is None else each.planned_for,
         each.parent_execution_id,
         new.depth,
-        new.trigger,
-        RunStatus.QUEUED if each.queued else RunStatus.PENDING,
+        new.trigger._value_,
+        _QUEUED if each.queued else _PENDING,
         to_json(new.params) if new.params else None,
         len(new.snapshot.nodes),
         0,
@@ -248,6 +254,14 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
         each.task.tenant_id,
         each.task.fence,
     )
+
+
+_read_back = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
+
+
+def _as_written(run_id: int, each: Beginning) -> WorkflowRun:
+    """A run as it would be read, without being asked for."""
+    return workflow_run(_read_back((run_id, *_run_row(each), None, None, None)))
 
 
 def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
@@ -266,7 +280,7 @@ def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
             planned_for,
             "workflow",
             made.spec.worker_queue,
-            ExecutionStatus.SCHEDULED if ready else ExecutionStatus.PENDING,
+            _NODE_READY if ready else _NODE_WAITS,
             at if ready else None,
             0,
             0,
