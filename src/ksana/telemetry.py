@@ -11,8 +11,7 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -38,26 +37,23 @@ Line = MutableMapping[str, Any]
 def log() -> structlog.typing.FilteringBoundLogger:
     """The log. Bind what holds for a while with `structlog.contextvars`."""
     configured = structlog.get_config()
-    return _logger(_Same(configured["processors"]), configured["wrapper_class"], configured["logger_factory"])
+    processors, wrapper, factory = configured["processors"], configured["wrapper_class"], configured["logger_factory"]
+    if _made.processors is not processors or _made.wrapper is not wrapper or _made.factory is not factory:
+        _made.processors, _made.wrapper, _made.factory = processors, wrapper, factory
+        _made.logger = structlog.get_logger().bind()
+    return _made.logger
 
 
-class _Same:
-    """Equal to itself alone, whatever it holds is equal to."""
+class _Made:
+    """The logger, made once for each way in which the log is configured: to make it takes half as long as to write a line."""
 
-    def __init__(self, it: object) -> None:
-        self._it = it
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._it is self._it
-
-    def __hash__(self) -> int:
-        return id(self._it)
+    processors: object = None
+    wrapper: object = None
+    factory: object = None
+    logger: structlog.typing.FilteringBoundLogger
 
 
-@lru_cache(maxsize=1)
-def _logger(*_configured: object) -> structlog.typing.FilteringBoundLogger:
-    """Made once for each way in which the log is configured: to make it takes half as long as to write a line."""
-    return cast("structlog.typing.FilteringBoundLogger", structlog.get_logger().bind())
+_made = _Made()
 
 
 def configure_logging(level: str, form: str = "auto", stream: TextIO | None = None) -> None:

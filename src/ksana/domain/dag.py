@@ -207,11 +207,11 @@ class Advance:
     them. Those that are not PENDING are told as absent: they have been decided already.
     """
 
-    __slots__ = ("_graph", "_known", "_reaching", "skipped", "started", "tallies")
+    __slots__ = ("_known", "_reaching", "graph", "skipped", "started", "tallies")
 
     def __init__(self, graph: Graph, ended: Mapping[str, Standing]) -> None:
         after = graph.successors
-        self._graph = graph
+        self.graph = graph
         self._reaching = [(each, standing) for node, standing in ended.items() for each in after.get(node, ())]
         self._known: set[str] = set()
         self.tallies: dict[str, Tally] = {}
@@ -230,24 +230,25 @@ class Advance:
 
     def learn(self, pending: Mapping[str, Tally]) -> None:
         """The tallies of those `wanted` nodes that are PENDING; may tell more than was asked."""
-        self._known.update(pending)
-        self.tallies = {**pending, **self.tallies}
+        self.tallies = {**pending, **self.tallies} if self.tallies else dict(pending)
         arrived, self._reaching = self._reaching, []
-        while arrived:
-            for node, standing in arrived:
-                self._known.add(node)
-                self._apply(node, standing)
-            if not self._reaching:
-                return
-            arrived = [each for each in self._reaching if each[0] in self._known]
+        for node, standing in arrived:
+            self._apply(node, standing)
+        if not self._reaching:
+            return  # nothing was skipped
+        self._known.update(pending)
+        self._known.update([node for node, _ in arrived])
+        while arrived := [each for each in self._reaching if each[0] in self._known]:
             self._reaching = [each for each in self._reaching if each[0] not in self._known]
+            for node, standing in arrived:
+                self._apply(node, standing)
 
     def beyond(self) -> frozenset[str]:
         """Everything that could yet be met from `wanted` on: to be told at once, instead of step by step."""
         met = set(self.wanted)
         waiting = list(met)
         while waiting:
-            for each in self._graph.successors[waiting.pop()]:
+            for each in self.graph.successors[waiting.pop()]:
                 if each not in met:
                     met.add(each)
                     waiting.append(each)
@@ -260,12 +261,12 @@ class Advance:
         self.tallies[node] = tally = tally.after(standing)
         if node in self.skipped or node in self.started:
             return
-        verdict = decide(self._graph.rules[node], tally)
+        verdict = decide(self.graph.rules[node], tally)
         if verdict is RUN:
             self.started.add(node)
         elif isinstance(verdict, Skip):
             self.skipped[node] = verdict
-            self._reaching += [(each, verdict.standing) for each in self._graph.successors.get(node, ())]
+            self._reaching += [(each, verdict.standing) for each in self.graph.successors.get(node, ())]
 
 
 @dataclass(slots=True)
@@ -310,15 +311,18 @@ def tally_of(standings: Iterable[Standing]) -> Tally:
 
 def standing_of(status: ExecutionStatus, reason: str | None = None) -> Standing:
     """How a node in that state stands; `reason` is why it was skipped."""
-    if status is ExecutionStatus.PENDING:
-        return Standing.PENDING
-    if status not in TERMINAL:
-        return Standing.ACTIVE
-    if status in SUCCEEDED:
-        return Standing.SUCCEEDED
-    if status is ExecutionStatus.SKIPPED:
-        return Standing.FAILED if reason == UPSTREAM_FAILED.reason else Standing.SKIPPED
-    return Standing.FAILED
+    if status is ExecutionStatus.SKIPPED and reason == UPSTREAM_FAILED.reason:
+        return Standing.FAILED
+    return _STANDINGS[status]
+
+
+_STANDINGS: Mapping[ExecutionStatus, Standing] = {
+    **dict.fromkeys(ExecutionStatus, Standing.ACTIVE),
+    **dict.fromkeys(TERMINAL, Standing.FAILED),
+    **dict.fromkeys(SUCCEEDED, Standing.SUCCEEDED),
+    ExecutionStatus.PENDING: Standing.PENDING,
+    ExecutionStatus.SKIPPED: Standing.SKIPPED,
+}
 
 
 @immutable

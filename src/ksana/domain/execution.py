@@ -93,3 +93,6 @@ class Claim:
     epoch: int
     workflow_run_id: int | None = field(default=None, compare=False)
     """Where known, the run it is a node of: so that the store can take locks in order."""
+
+    def __hash__(self) -> int:
+        return self.execution_id  # several times for each run; of few executions two epochs are ever met together

@@ -131,10 +131,12 @@ class SnapshotNode:
     needs: tuple[str, ...] = ()
     """Other nodes whose artifacts its expressions and templates use."""
 
-    @property
-    def sees(self) -> frozenset[str]:
-        """The nodes that it is shown."""
-        return frozenset(self.needs if self.spec.type in ASKS_BY_NAME else (*self.needs, *self.node.depends_on))
+    sees: frozenset[str] = field(init=False, compare=False, repr=False)
+    """The nodes that it is shown."""
+
+    def __post_init__(self) -> None:
+        named = self.spec.type in ASKS_BY_NAME
+        object.__setattr__(self, "sees", frozenset(self.needs if named else (*self.needs, *self.node.depends_on)))
 
 
 @immutable

@@ -102,7 +102,7 @@ class Measures:
 
     def attempted(self, evidence: Evidence) -> None:
         """An attempt is over, however it went."""
-        method = evidence.request.get("method")
+        method = evidence.request.get("method") if evidence.request else None
         if isinstance(method, str):
             known = method if method in METHODS else OTHER
             self._requests.add((known, _code(evidence.response_code)))

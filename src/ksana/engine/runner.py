@@ -23,6 +23,7 @@ from ksana.domain.errors import (
     StoreUnavailable,
 )
 from ksana.domain.execution import Claim, Claimed
+from ksana.domain.identity import trace_id
 from ksana.domain.job import ExecutionMode
 from ksana.domain.outcome import AwaitingCallback, Cancelled, Deferred, Failed, Outcome, Succeeded, TimedOut
 from ksana.domain.retry import RetryAt, decide_retry
@@ -30,7 +31,6 @@ from ksana.domain.states import TERMINAL, ExecutionStatus
 from ksana.domain.values import immutable
 from ksana.domain.workflow import NodeClaim, TaskOf
 from ksana.engine.commands.runs import token_hash
-from ksana.engine.identity import idempotency_key, trace_id
 from ksana.engine.measures import Measures
 from ksana.engine.nodes import HandOver, LeaveOut, Nodes, SpreadOver, Surroundings, is_plain_work, surroundings
 from ksana.engine.plans.locks import Locks
@@ -99,15 +99,16 @@ class Runner:
         self._callback = callback
         self._measures = measures
 
-    async def run(self, claimed: Claimed, executed: Callable[[], None]) -> Result:
+    async def run(self, claimed: Claimed, claim: Claim, executed: Callable[[], None]) -> Result:
         """The whole way; `executed` is called when the work is done and only its result is still to be written. Raises only
         CancelledError, and then has written nothing."""
-        began, at, claim = self._clock.monotonic(), self._clock.now(), claim_of(claimed)
+        began, at = self._clock.monotonic(), self._clock.now()
         self._measures.started(claimed, at)
-        if needs_nobody(claimed):
-            prepared: ExecutionContext | Result | Outcome = self._context(claimed, claim, at)
+        mode = mode_of(claimed)
+        if needs_nobody(claimed, mode):
+            prepared: ExecutionContext | Result | Outcome = self._context(claimed, claim, mode, at)
         else:
-            prepared = await self._prepared(claimed, claim, at, executed)
+            prepared = await self._prepared(claimed, claim, mode, at, executed)
         if isinstance(prepared, Result):
             return prepared
         if isinstance(prepared, ExecutionContext):
@@ -118,18 +119,22 @@ class Runner:
         seconds = self._clock.monotonic() - began
         if claimed.node is not None and claimed.node.task is not None:
             await self._keep_to_tenant(claimed.node.task)
+        verb, result = self._verb_for(claimed, claim, outcome)
         try:
-            result = await self._written(*self._verb_for(claimed, claim, outcome))
+            written = await self.insisted(verb)
         except InvalidInput as error:  # a result that no store can keep
             outcome = Failed(f"its result cannot be kept: {error.reason}", retryable=False)
-            result = await self._written(*self._verb_for(claimed, claim, outcome))
+            verb, result = self._verb_for(claimed, claim, outcome)
+            written = await self.insisted(verb)
+        if not written:
+            result = FENCED
         self._account(claimed, outcome, result, seconds)
         return result
 
     # Prepare ----------------------------------------------------------------------------------------------------
 
     async def _prepared(
-        self, claimed: Claimed, claim: Claim, at: datetime, executed: Callable[[], None]
+        self, claimed: Claimed, claim: Claim, mode: ExecutionMode, at: datetime, executed: Callable[[], None]
     ) -> "ExecutionContext | Result | Outcome":
         """What it takes to execute it; or, of a node, what it became instead."""
         seen = None
@@ -144,24 +149,24 @@ class Runner:
                 executed()
                 return await self._turned(claim, decision, at)
         grant = None
-        if mode_of(claimed) is ExecutionMode.ASYNC:
+        if mode is ExecutionMode.ASYNC:
             if not self._callback.base_url:
                 return Failed(NOWHERE_TO_CALL_BACK, retryable=False)
             grant = await self._granted(claimed, claim, at)
             if grant is None:
                 return FENCED
-        return self._context(claimed, claim, at, seen, grant)
+        return self._context(claimed, claim, mode, at, seen, grant)
 
     def _context(
         self,
         claimed: Claimed,
         claim: Claim,
+        mode: ExecutionMode,
         at: datetime,
         seen: Surroundings | None = None,
         grant: CallbackGrant | None = None,
     ) -> ExecutionContext:
         execution, job, node = claimed.execution, claimed.job, claimed.node
-        key = idempotency_key(execution)
         if node is not None and seen is None:
             seen = surroundings(claimed, node, node.seen or {})
         return ExecutionContext(
@@ -169,9 +174,7 @@ class Runner:
             job=job,
             triggered_at=at,
             timeout=job.spec.timeout,
-            mode=mode_of(claimed),
-            trace_id=execution.trace_id or key,
-            idempotency_key=key,
+            mode=mode,
             callback=grant,
             place=None if seen is None else seen.place,
             params=execution.input if seen is None else seen.params,
@@ -333,12 +336,10 @@ def mode_of(claimed: Claimed) -> ExecutionMode:
     return ExecutionMode.ASYNC if forced else claimed.job.spec.mode
 
 
-def needs_nobody(claimed: Claimed) -> bool:
+def needs_nobody(claimed: Claimed, mode: ExecutionMode) -> bool:
     """Whether it can be executed without asking the store for anything before, as most can."""
     node = claimed.node
-    return mode_of(claimed) is not ExecutionMode.ASYNC and (
-        node is None or (node.seen is not None and is_plain_work(node))
-    )
+    return mode is not ExecutionMode.ASYNC and (node is None or (node.seen is not None and is_plain_work(node)))
 
 
 def tell(claimed: Claimed, outcome: Outcome, result: Result, seconds: float) -> None:

@@ -129,7 +129,7 @@ class Workers:
         try:
             if work.called_off:
                 raise asyncio.CancelledError  # noqa: TRY301 - as one that had begun would meet it
-            result = await self._runner.run(claimed, lambda: self._executed(work))
+            result = await self._runner.run(claimed, claim, lambda: self._executed(work))
         except asyncio.CancelledError:
             if self._handing_back and not work.dropped:
                 await self._hand_back(work)

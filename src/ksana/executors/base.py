@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 from ksana.domain.execution import Execution
+from ksana.domain.identity import idempotency_key
 from ksana.domain.job import ExecutionMode, Job
 from ksana.domain.outcome import Outcome
 from ksana.domain.values import immutable
@@ -78,10 +79,6 @@ class ExecutionContext:
     """How long it may take; the executor itself keeps it, so that it can say what it had sent by then."""
     mode: ExecutionMode
     """The job's, unless this run was asked for with another."""
-    trace_id: str
-    """32 hexadecimal digits, the same for every attempt."""
-    idempotency_key: str
-    """The same for every attempt, and for no other run of any Ksana."""
     callback: CallbackGrant | None = None
     """Given if, and only if, the mode is ASYNC."""
     place: Place | None = None
@@ -93,6 +90,22 @@ class ExecutionContext:
     checkpoint: Any = None
     """What an earlier attempt saved."""
     tools: Tools = NO_TOOLS
+    _key: str | None = None
+    """Once somebody has asked for it."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt, and for no other run of any Ksana."""
+        key = self._key
+        if key is None:
+            key = idempotency_key(self.execution)
+            object.__setattr__(self, "_key", key)
+        return key
+
+    @property
+    def trace_id(self) -> str:
+        """32 hexadecimal digits, the same for every attempt."""
+        return self.execution.trace_id or self.idempotency_key
 
     @property
     def scheduled_at(self) -> str:

@@ -13,7 +13,7 @@ A verb is one transition, applied in one transaction; its docstring names the st
 Failures common to all: StoreUnavailable (nothing was written, unless the message says that this is unknown), StoreFull.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -219,23 +219,23 @@ class Queue(Protocol):
         what its job has no room for. What another instance is claiming is passed over. If it is cancelled meanwhile, what it
         claimed is handed back."""
 
-    async def succeed(self, ending: Ending) -> bool:
+    def succeed(self, ending: Ending) -> Awaitable[bool]:
         """RUNNING → SUCCESS. False: no longer yours."""
 
-    async def fail(self, ending: Ending) -> bool:
+    def fail(self, ending: Ending) -> Awaitable[bool]:
         """RUNNING → FAILED. False: no longer yours."""
 
-    async def time_out(self, ending: Ending) -> bool:
+    def time_out(self, ending: Ending) -> Awaitable[bool]:
         """RUNNING → TIMEOUT. False: no longer yours."""
 
-    async def retry(self, ending: Ending, retry_at: datetime, *, timed_out: bool = False) -> bool:
+    def retry(self, ending: Ending, retry_at: datetime, *, timed_out: bool = False) -> Awaitable[bool]:
         """RUNNING → RETRYING until `retry_at`. False: no longer yours."""
 
-    async def await_callback(self, ending: Ending, deadline: datetime | None) -> bool:
+    def await_callback(self, ending: Ending, deadline: datetime | None) -> Awaitable[bool]:
         """RUNNING → CALLBACK_PENDING until `deadline`, or until somebody reports. False: no longer yours; if the callback
         came first, what was sent and answered is kept with the attempt that it ended."""
 
-    async def hand_back(self, claim: Claim, now: datetime) -> bool:
+    def hand_back(self, claim: Claim, now: datetime) -> Awaitable[bool]:
         """RUNNING → SCHEDULED, at once, its attempt not counted: this instance stops. False: no longer yours."""
 
     async def cancel(self, execution_id: int, actor: Actor, now: datetime) -> Execution:

@@ -117,6 +117,7 @@ async def test_a_fire_is_a_handful_of_statements_and_one_commit(world: World, st
     assert count.trips <= (5 if store.shared else 6)
     assert count.rows <= number + 3 + 1  # the last id that was given
     assert count.commits == 1
+    assert count.foreign == set()
 
 
 @pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)

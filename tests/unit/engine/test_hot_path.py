@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from bench.dag import SQLITE, Nothing, chain, complete, layers, running
-from sqlalchemy import event
-from tests.contract.store.counting import counting
+from tests.contract.store.counting import before_commits, counting
 from tests.unit.executors.attempts import attempt
 from tests.unit.executors.witness import witness_on_loopback
 
@@ -36,6 +35,7 @@ async def test_a_node_of_a_chain_is_seven_statements_and_one_commit(tmp_path: Pa
             await complete(store, workflows, workflow.key)
     assert count.commits <= CHAIN + 6
     assert count.statements <= 7 * CHAIN + AROUND
+    assert count.foreign == set()
 
 
 async def test_a_node_of_a_chain_changes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +43,8 @@ async def test_a_node_of_a_chain_changes_no_thread(tmp_path: Path, monkeypatch: 
     async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
         threads: list[int] = []
-        event.listen(store._writing, "commit", lambda _: threads.append(threading.get_ident()))
-        await complete(store, workflows, workflow.key)
+        with before_commits(store, lambda: threads.append(threading.get_ident())):
+            await complete(store, workflows, workflow.key)
         here = threads.count(threading.get_ident())
     assert here >= CHAIN
     assert len(threads) - here <= 6  # of what looks after an engine
@@ -66,6 +66,7 @@ async def test_runs_that_start_together_share_their_statements(tmp_path: Path) -
         with counting(store) as count:
             await complete(store, workflows, workflow.key, RUNS)
     assert count.statements <= 5 * RUNS
+    assert count.foreign == set()
 
 
 async def test_what_is_worked_out_when_a_workflow_is_made_is_not_worked_out_again_to_start_it(

@@ -45,6 +45,7 @@ def attempt(
         planned_for=PLANNED,
         attempt=2,
         input=input or {},
+        trace_id=TRACE,
     )
     return ExecutionContext(
         execution=execution,
@@ -52,7 +53,6 @@ def attempt(
         triggered_at=TRIGGERED,
         timeout=timedelta(seconds=timeout),
         mode=mode,
-        trace_id=TRACE,
-        idempotency_key="ksana-1-42",
         callback=GRANT if mode is ExecutionMode.ASYNC else None,
+        _key="ksana-1-42",
     )

@@ -262,7 +262,7 @@ async def test_bytes_that_are_no_text_and_headers_given_twice_are_shown(http: Ht
 async def test_nothing_may_break_out_of_its_line_on_the_way_out(http: HttpExecutor) -> None:
     async with raw_server(says(OK)) as server:
         context = attempt({"url": server.url})
-        object.__setattr__(context, "idempotency_key", "a\r\nX-Evil: 1")
+        object.__setattr__(context, "_key", "a\r\nX-Evil: 1")
         outcome = await http.execute(context)
         assert isinstance(outcome, Failed)
         assert outcome.error == "the request failed unexpectedly: see the log"

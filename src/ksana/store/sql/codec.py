@@ -191,12 +191,8 @@ def occurrence(row: Row[Any]) -> Occurrence:
 # Executions -------------------------------------------------------------------------------------------------------
 
 
-_STATUSES = {status.value: status for status in ExecutionStatus}
+STATUSES = {status.value: status for status in ExecutionStatus}
 _TRIGGERS = {trigger.value: trigger for trigger in Trigger}
-
-
-def status_of(stored: str) -> ExecutionStatus:
-    return _STATUSES[stored]
 
 
 def running(row: Row[Any], owner: str, now: datetime) -> Execution:
@@ -219,7 +215,7 @@ def running(row: Row[Any], owner: str, now: datetime) -> Execution:
         now if row.started_at is None else from_micros(row.started_at),
         None,  # ended_at
         {} if row.input is None else orjson.loads(row.input) or {},
-        from_json(row.output),
+        None if row.output is None else orjson.loads(row.output),
         row.error,
         None,  # reason
         row.trace_id,
@@ -232,7 +228,7 @@ def running(row: Row[Any], owner: str, now: datetime) -> Execution:
 def execution(row: Row[Any]) -> Execution:
     return Execution(
         id=row.id,
-        status=_STATUSES[row.status],
+        status=STATUSES[row.status],
         trigger=_TRIGGERS[row.triggered_by],
         created_at=from_micros(row.created_at),
         updated_at=from_micros(row.updated_at),

@@ -6,6 +6,7 @@ a transaction that is taken back, a new connection, and somebody else's write to
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ksana.domain.execution import Claim
@@ -34,7 +35,12 @@ class Running(NamedTuple):
     node_id: str | None
     parent_id: int | None
     input: str | None
-    status: str = ExecutionStatus.RUNNING.value
+    status: str
+
+
+_RUNNING = ExecutionStatus.RUNNING.value
+_running = partial(tuple.__new__, Running)
+"""As its _make, of which nothing is written in Python."""
 
 
 class GoingOn(Protocol):
@@ -77,21 +83,24 @@ class Live(Generic[R]):
             self._running.clear()
         for row in rows:
             if row.input is None or len(row.input) <= SMALL:
-                self._running[row.id] = Running(
-                    row.id,
-                    row.job_id,
-                    row.epoch + 1,
-                    row.attempt + 1,
-                    owner,
-                    now,
-                    row.planned_for,
-                    row.share,
-                    row.created_at,
-                    row.trace_id,
-                    row.workflow_run_id,
-                    row.node_id,
-                    row.parent_id,
-                    row.input,
+                self._running[row.id] = _running(
+                    (
+                        row.id,
+                        row.job_id,
+                        row.epoch + 1,
+                        row.attempt + 1,
+                        owner,
+                        now,
+                        row.planned_for,
+                        row.share,
+                        row.created_at,
+                        row.trace_id,
+                        row.workflow_run_id,
+                        row.node_id,
+                        row.parent_id,
+                        row.input,
+                        _RUNNING,
+                    )
                 )
 
     def moved(self, execution_ids: Iterable[int]) -> None:

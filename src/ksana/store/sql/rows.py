@@ -205,8 +205,7 @@ class Prepared:
         return list(map(make, rows))
 
     def _learn(self, names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
-        made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
-        make = partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
+        make = row_of(names)
         self._shape = names, make
         quoted = ", ".join(f'"{name}"' for name in names)
         self.gathering = f"SELECT json_group_array(json_array({quoted})) FROM ({self.sql})"
@@ -215,6 +214,12 @@ class Prepared:
     def gathered(self, text_: str) -> list[Any]:
         """The rows that came back as one text."""
         return list(map(self._shape[1], orjson.loads(text_)))
+
+
+def row_of(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
+    """What makes a row of its values, with these columns as attributes."""
+    made: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]  # noqa: PYI024 - known only now
+    return partial(tuple.__new__, made)  # as its _make, of which nothing is written in Python
 
 
 def update_by_id(table: str, rows: tuple[tuple[str, str], ...], **assignments: str) -> Statement:

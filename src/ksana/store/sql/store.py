@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -233,26 +233,26 @@ class SqlStore:
                 await self.hand_back(Claim(claimed.execution.id, claimed.execution.epoch), now)
             raise
 
-    async def succeed(self, ending: r.Ending) -> bool:
-        return await self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
+    def succeed(self, ending: r.Ending) -> Awaitable[bool]:
+        return self._settle(settling.Settlement(ending, settling.SUCCEED, AttemptStatus.SUCCEEDED))
 
-    async def fail(self, ending: r.Ending) -> bool:
-        return await self._settle(settling.Settlement(ending, settling.FAIL, AttemptStatus.FAILED))
+    def fail(self, ending: r.Ending) -> Awaitable[bool]:
+        return self._settle(settling.Settlement(ending, settling.FAIL, AttemptStatus.FAILED))
 
-    async def time_out(self, ending: r.Ending) -> bool:
-        return await self._settle(settling.Settlement(ending, settling.TIME_OUT, AttemptStatus.TIMED_OUT))
+    def time_out(self, ending: r.Ending) -> Awaitable[bool]:
+        return self._settle(settling.Settlement(ending, settling.TIME_OUT, AttemptStatus.TIMED_OUT))
 
-    async def retry(self, ending: r.Ending, retry_at: datetime, *, timed_out: bool = False) -> bool:
+    def retry(self, ending: r.Ending, retry_at: datetime, *, timed_out: bool = False) -> Awaitable[bool]:
         status = AttemptStatus.TIMED_OUT if timed_out else AttemptStatus.FAILED
-        return await self._settle(settling.Settlement(ending, settling.RETRY, status, ready_at=retry_at))
+        return self._settle(settling.Settlement(ending, settling.RETRY, status, ready_at=retry_at))
 
-    async def await_callback(self, ending: r.Ending, deadline: datetime | None) -> bool:
+    def await_callback(self, ending: r.Ending, deadline: datetime | None) -> Awaitable[bool]:
         status = AttemptStatus.AWAITING_CALLBACK
-        return await self._settle(settling.Settlement(ending, settling.AWAIT_CALLBACK, status, deadline_at=deadline))
+        return self._settle(settling.Settlement(ending, settling.AWAIT_CALLBACK, status, deadline_at=deadline))
 
-    async def hand_back(self, claim: Claim, now: datetime) -> bool:
+    def hand_back(self, claim: Claim, now: datetime) -> Awaitable[bool]:
         ending = r.Ending(claim, now, error="its instance stopped")
-        return await self._settle(settling.Settlement(ending, settling.HAND_BACK, AttemptStatus.HANDED_BACK))
+        return self._settle(settling.Settlement(ending, settling.HAND_BACK, AttemptStatus.HANDED_BACK))
 
     def _settle(self, settlement: settling.Settlement) -> "asyncio.Future[bool]":
         return self.writer.submit(settling.settle, settlement, brief=True)

@@ -149,19 +149,23 @@ class Tx:
         whole: bool,
     ) -> list[T]:
         """Straight by the driver: to be asked through SQLAlchemy, most questions take longer than to be answered."""
-        answers: list[T] = []
-        for prepared, parameters in self._parts(statement, rows, values, whole=whole):
-            try:
+        sql = ""
+        try:
+            answers: list[T] = []
+            for prepared, parameters in self._parts(statement, rows, values, whole=whole):
+                sql = prepared.sql
                 answers.append(answer(prepared, parameters))
-            except Exception as error:
-                raise as_sqlalchemy_has_it(error, self._connection, prepared.sql) from error
+        except Exception as error:
+            raise as_sqlalchemy_has_it(error, self._connection, sql) from error
         return answers
 
     def _executed(self, sql: str, parameters: Any) -> Any:
         """The cursor that has its answer; what had to be done before has been."""
         if self._unsent:
             return self._sent((sql, parameters))
-        cursor = self._cursor()
+        cursor = self._opened
+        if cursor is None:  # one for the whole transaction
+            cursor = self._opened = self._connection.connection.cursor()
         cursor.execute(sql, parameters)
         return cursor
 
@@ -203,16 +207,15 @@ class Tx:
             parts = [(prepared, prepared.parameters(values, given))]
         else:
             parts = self._several_parts(statement, given, values, whole=whole)
-        if parts:
-            self._prepare_for(statement, parts[0][0])
-        return parts
-
-    def _prepare_for(self, statement: Statement, prepared: Prepared) -> None:
-        """What it might see is written, and what it might make untrue forgotten."""
+            if not parts:
+                return parts
+            prepared = parts[0][0]
+        # What it might see is written, and what it might make untrue forgotten.
         if self.held is not None and prepared.of_executions and not statement.apart:
             self.release()
-        if self.live is not None and prepared.changes and not statement.keeps:
+        if prepared.changes and self.live is not None and not statement.keeps:
             self.live.forget()
+        return parts
 
     def _several_parts(
         self, statement: Statement, given: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
@@ -225,12 +228,6 @@ class Tx:
             return [(listed, listed.parameters(values | statement.in_list(given)))]
         prepared = statement.for_driver(dialect, driver)
         return [(prepared, prepared.parameters(values | {"rows": chunk})) for chunk, _ in chunks(given)]
-
-    def _cursor(self) -> Any:
-        """One for the whole transaction."""
-        if self._opened is None:
-            self._opened = self._connection.connection.cursor()
-        return self._opened
 
     def insert_with_ids(
         self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]

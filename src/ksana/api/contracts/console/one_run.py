@@ -21,9 +21,9 @@ from ksana.api.services import Services
 from ksana.api.times import rfc3339, rfc3339_or_none
 from ksana.domain.errors import NotFound
 from ksana.domain.execution import Execution
+from ksana.domain.identity import trace_id
 from ksana.domain.ids import LARGEST_INTEGER
 from ksana.domain.workflow_run import WorkflowRun
-from ksana.engine.identity import trace_id
 from ksana.store.base import Store
 from ksana.store.requests import ReceivedCallback
 

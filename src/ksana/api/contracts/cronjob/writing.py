@@ -9,11 +9,11 @@ from ksana.api.contracts.cronjob import answers
 from ksana.api.contracts.cronjob.values import seconds
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.execution import Attempt, Execution
+from ksana.domain.identity import trace_id
 from ksana.domain.job import JobSpec
 from ksana.domain.ledger import Schedule
 from ksana.domain.retry import RetryPolicy
 from ksana.domain.states import CRONJOB_FINAL_NAMES, CRONJOB_NAMES, ExecutionStatus, ScheduleStatus
-from ksana.engine.identity import trace_id
 from ksana.engine.queries import Explanation, JobView
 from ksana.store.requests import Page, ReceivedCallback
 

@@ -20,6 +20,7 @@ from ksana.domain.workflow_run import FAIL_FAST
 from ksana.store.sql import codec
 from ksana.store.sql.rows import Statement, columns, keeping, update_by_id
 from ksana.store.sql.statements.journal import Happening, record_events
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.tx import Held, Tx
 
@@ -57,7 +58,7 @@ _DECIDED = columns(
 WRITE_DECIDED = update_by_id(
     "executions", _DECIDED, updated_at=":at", **{name: f"r.{name}" for name, _ in _DECIDED if name != "id"}
 )
-_WRITE_PENDING = keeping(WRITE_DECIDED)
+_WRITE_SKIPPED = keeping(WRITE_DECIDED)
 """Of those that were PENDING, and so did not run."""
 _PARENTS = Statement("SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id", columns(id="int"))
 COUNTS = columns(id="int", open_dependencies="int", failed_dependencies="int", skipped_dependencies="int")
@@ -65,6 +66,18 @@ COUNTED = {name: f"r.{name}" for name, _ in COUNTS if name != "id"}
 """How the nodes that one depends on stand, or its items."""
 # No more than that changes of most: to leave their states alone leaves the indexes of those alone.
 _WRITE_COUNTS = keeping(update_by_id("executions", COUNTS, updated_at=":at", **COUNTED))
+_WRITE_READY = keeping(
+    update_by_id(
+        "executions",
+        COUNTS,
+        status=f"'{READY.target}'",
+        ready_at=":at",
+        reason="NULL",
+        ended_at="NULL",
+        updated_at=":at",
+        **COUNTED,
+    )
+)
 _GOING_ON = ACTIVE - {_S.PENDING}
 _IN_FLIGHT = Statement(
     "SELECT t.parent_id, count(*) AS number FROM {rows} {join} executions t"
@@ -83,20 +96,6 @@ _OUTPUTS = Statement(
     "SELECT t.parent_id, t.output FROM {rows} {join} executions t ON t.parent_id = r.id ORDER BY t.parent_id, t.id",
     columns(id="int"),
 )
-
-
-@immutable
-class EndedNode:
-    """A node, or an item of one, that has just ended."""
-
-    row: Row[Any]
-    status: ExecutionStatus
-    reason: str | None = None
-    error: str | None = None
-
-    @property
-    def standing(self) -> Standing:
-        return standing_of(self.status, self.reason)
 
 
 @dataclass(slots=True)
@@ -119,37 +118,40 @@ class ParentEnd:
     error: str | None = None
 
 
-def advance(tx: Tx, runs: dict[int, RunNow], ended: Sequence[EndedNode], at: int) -> FollowUp:
+def advance(tx: Tx, runs: dict[int, RunNow], ended: Sequence[Moved], at: int) -> FollowUp:
     """Carries these ends on. The runs are locked; what they have become is theirs to be written by the caller."""
     follow = FollowUp()
     nodes = [each for each in ended if each.row.parent_id is None]
     _count(runs, nodes)
-    _halt_failed(runs, nodes, follow)
+    _halt_failed(runs, [each for each in nodes if each.target in FAILURES], follow)
     _ready(tx, runs, nodes, at)
-    _items(tx, [each for each in ended if each.row.parent_id is not None], runs, at, follow)
+    if len(nodes) < len(ended):
+        _items(tx, [each for each in ended if each.row.parent_id is not None], runs, at, follow)
     follow.ended = [run for run in runs.values() if run.end_if_done(at)]
     return follow
 
 
-def _count(runs: dict[int, RunNow], nodes: Iterable[EndedNode]) -> None:
+def _count(runs: dict[int, RunNow], nodes: Iterable[Moved]) -> None:
     for each in nodes:
         run = runs[each.row.workflow_run_id]
         run.open -= 1
-        run.failed += each.status in FAILURES
-        run.stopped += each.status in STOPS
-        if each.status in FAILURES and run.error is None:
-            run.error = f"node {each.row.node_id}: {each.error}"  # the first one; the others are with their nodes
         run.changed = True
+        if each.target in STOPS:
+            run.stopped += 1
+        elif each.target in FAILURES:
+            run.failed += 1
+            if run.error is None:
+                run.error = f"node {each.row.node_id}: {each.error}"  # the first one; the others are with their nodes
 
 
 FAILURES = frozenset({_S.FAILED, _S.TIMEOUT, _S.FAILED_TIMEOUT})
 STOPS = frozenset({_S.STOPPED, _S.CANCELED})
 
 
-def _halt_failed(runs: dict[int, RunNow], nodes: Iterable[EndedNode], follow: FollowUp) -> None:
-    for each in nodes:
+def _halt_failed(runs: dict[int, RunNow], failed: Iterable[Moved], follow: FollowUp) -> None:
+    for each in failed:
         run = runs[each.row.workflow_run_id]
-        if each.status in FAILURES and run.snapshot.dag.fail_fast and run.going_on:
+        if run.snapshot.dag.fail_fast and run.going_on:
             if run.status is RunStatus.PENDING:
                 run.move(RunStatus.RUNNING)
             run.move(RunStatus.STOPPING)
@@ -157,45 +159,48 @@ def _halt_failed(runs: dict[int, RunNow], nodes: Iterable[EndedNode], follow: Fo
             follow.halted.append(run)
 
 
-def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[EndedNode], at: int) -> None:
+def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[Moved], at: int) -> None:
     ends = _ends(runs, nodes)
     reaching = {run_id: Advance(runs[run_id].snapshot.graph, of_run) for run_id, of_run in ends.items()}
-    found = _carry(tx, runs, reaching)
+    found = _carry(tx, reaching)
     counts, skipped, told = [], [], []
-    ready: dict[int, tuple[Any, ...]] = {}
+    ready: dict[int, tuple[int, ...]] = {}
+    rows: dict[int, Row[Any]] = {}
     for run_id, reached in reaching.items():
-        if reached.skipped:
-            runs[run_id].open -= len(reached.skipped)
-            told += [skip_told(run_id, node, skip) for node, skip in reached.skipped.items()]
+        started, skips = reached.started, reached.skipped
+        if skips:
+            runs[run_id].open -= len(skips)
+            told += [skip_told(run_id, node, skip) for node, skip in skips.items()]
         for node, tally in reached.tallies.items():
-            row_id = found[run_id, node].id
-            if node in reached.started:
-                ready[row_id] = decided_row(row_id, READY.target, tally, at)
-            elif node in reached.skipped:
-                skipped.append(decided_row(row_id, SKIP.target, tally, at, reached.skipped[node]))
+            row = found[run_id, node]
+            row_id = row.id
+            if node in started:
+                ready[row_id] = (row_id, tally.open, tally.failed, tally.skipped)
+                rows[row_id] = row
+            elif node in skips:
+                skipped.append(decided_row(row_id, SKIP.target, tally, at, skips[node]))
             else:
                 counts.append((row_id, tally.open, tally.failed, tally.skipped))
     if counts:
         tx.run(_WRITE_COUNTS, sorted(counts), at=at)
     if skipped:
-        tx.run(_WRITE_PENDING, sorted(skipped), at=at)
+        tx.run(_WRITE_SKIPPED, sorted(skipped), at=at)
     record_events(tx, at, told)
     if ready:
-        rows = {row.id: row for row in found.values() if row.id in ready}
-        tx.hold(Held(_WRITE_PENDING, ready, {"at": at}, rows))
+        tx.hold(Held(_WRITE_READY, ready, {"at": at}, rows))
 
 
-def _ends(runs: dict[int, RunNow], nodes: Iterable[EndedNode]) -> dict[int, dict[str, Standing]]:
+def _ends(runs: dict[int, RunNow], nodes: Iterable[Moved]) -> dict[int, dict[str, Standing]]:
     """How nodes stand that have ended, by run; of runs of which others may still start."""
     ends: dict[int, dict[str, Standing]] = {}
     for each in nodes:
         run_id = each.row.workflow_run_id
         if runs[run_id].going_on:
-            ends.setdefault(run_id, {})[each.row.node_id] = each.standing
+            ends.setdefault(run_id, {})[each.row.node_id] = standing_of(each.target, each.reason)
     return ends
 
 
-def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[Any]]:
+def _carry(tx: Tx, reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[Any]]:
     """Tells each what it wants to know, until none wants anything; the nodes that they were told of."""
     rows: dict[tuple[int, str], Row[Any]] = {}
     for step in range(STEPS + 1):
@@ -205,13 +210,13 @@ def _carry(tx: Tx, runs: dict[int, RunNow], reaching: dict[int, Advance]) -> dic
         wanted = [
             (run_id, node)
             for run_id, reached in open_.items()
-            for node in sorted(reached.wanted if step < STEPS else reached.beyond())
+            for node in (reached.wanted if step < STEPS else reached.beyond())
         ]
         found: dict[int, dict[str, Tally]] = {run_id: {} for run_id in open_}
-        for row in tx.query(_PENDING, wanted):
+        for row in tx.query(_PENDING, sorted(wanted)):
             run_id, node = row.workflow_run_id, row.node_id
             rows[run_id, node] = row
-            found[run_id][node] = tally_of_row(row, len(runs[run_id].snapshot.graph.dependencies[node]))
+            found[run_id][node] = tally_of_row(row, len(open_[run_id].graph.dependencies[node]))
         for run_id, reached in open_.items():
             reached.learn(found[run_id])
     return rows
@@ -228,7 +233,7 @@ def decided_row(
     """A row of WRITE_DECIDED."""
     return (
         row_id,
-        status,
+        status._value_,
         at if status is READY.target else None,
         tally.open,
         tally.failed,
@@ -246,10 +251,8 @@ def skip_told(run_id: int, node: str, skip: Skip) -> Happening:
 # Items --------------------------------------------------------------------------------------------------------------
 
 
-def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int, follow: FollowUp) -> None:
+def _items(tx: Tx, items: Sequence[Moved], runs: dict[int, RunNow], at: int, follow: FollowUp) -> None:
     """The ends of items, counted with the node that they belong to; as many more may start, and the last one ends it."""
-    if not items:
-        return
     parents = {row.id: row for row in tx.query(_PARENTS, sorted({(each.row.parent_id,) for each in items}))}
     counts: list[tuple[int, int, int, int]] = []
     freed: dict[int, int | None] = {}
@@ -257,7 +260,7 @@ def _items(tx: Tx, items: Sequence[EndedNode], runs: dict[int, RunNow], at: int,
     for parent in parents.values():
         if parent.status != _S.DELEGATED:
             continue  # somebody has said already what becomes of it
-        mine = [each.status for each in items if each.row.parent_id == parent.id]
+        mine = [each.target for each in items if each.row.parent_id == parent.id]
         open_ = parent.open_dependencies - len(mine)
         failed = parent.failed_dependencies + sum(status in FAILURES for status in mine)
         stopped = parent.skipped_dependencies + sum(status in STOPS for status in mine)

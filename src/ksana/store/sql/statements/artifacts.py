@@ -1,6 +1,10 @@
 """What the nodes of a run made, for those that come after them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Row
 
 from ksana.domain.states import TERMINAL
 from ksana.domain.workflow import Ended
@@ -36,11 +40,12 @@ def artifacts(tx: Tx, run_id: int, node_ids: Sequence[str]) -> dict[str, Ended]:
     return {row.node_id: _ended(row.status, row.output) for row in rows if row.status in TERMINAL}
 
 
-def note(tx: Tx, ended: Iterable[tuple[int | None, str, str, str | None]]) -> None:
-    """How nodes (their run, their id) ended in this transaction and what they made, for those that are claimed in it."""
-    for run_id, node, status, output in ended:
-        if run_id is not None and output is not None and len(output) <= SMALL:
-            tx.fresh.made[run_id, node] = status, output
+def note(tx: Tx, ended: Iterable[tuple[Row[Any], str, str | None]]) -> None:
+    """How nodes ended in this transaction and what they made, for those that are claimed in it."""
+    made = tx.fresh.made
+    for row, status, output in ended:
+        if output is not None and row.workflow_run_id is not None and len(output) <= SMALL:
+            made[row.workflow_run_id, row.node_id] = status, output
 
 
 def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, frozenset[str]]]) -> dict[int, dict[str, Ended] | None]:
@@ -51,10 +56,12 @@ def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, frozenset[str]]]) -> dict[i
     for each, run_id, nodes in seeing:
         if len(nodes) > FEW:
             seen[each] = None
-        elif all((run_id, node) in fresh for node in nodes):
-            seen[each] = {node: _ended(*fresh[run_id, node]) for node in nodes}
+            continue
+        pairs = [(run_id, node) for node in nodes]
+        if fresh.keys() >= set(pairs):
+            seen[each] = {pair[1]: _ended(*fresh[pair]) for pair in pairs}
         else:
-            others[each] = [(run_id, node) for node in nodes]
+            others[each] = pairs
     if others:
         found = _asked_for(tx, {pair for pairs in others.values() for pair in pairs if pair not in fresh})
         seen |= {each: _of_one(pairs, fresh, found) for each, pairs in others.items()}
@@ -88,4 +95,4 @@ def _of_one(
 
 
 def _ended(status: str, output: str | None) -> Ended:
-    return Ended(codec.status_of(status), codec.from_json(output))
+    return Ended(codec.STATUSES[status], None if output is None else orjson.loads(output))

@@ -15,14 +15,8 @@ from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, columns, insert_rows, storable, to_json
 from ksana.store.sql.statements import runs
 from ksana.store.sql.statements.journal import record_events
-from ksana.store.sql.statements.settling import (
-    Moved,
-    apply_moves,
-    end_attempt,
-    lock_claims,
-    lock_one,
-    read_one,
-)
+from ksana.store.sql.statements.moves import Moved
+from ksana.store.sql.statements.settling import apply_moves, end_attempt, lock_claims, lock_one, read_one
 from ksana.store.sql.statements.tenant_tasks import fenced_out
 from ksana.store.sql.tx import Tx
 

@@ -28,8 +28,9 @@ from ksana.store.sql.statements import turns
 from ksana.store.sql.statements.advancing import COUNTED, COUNTS, WANTED
 from ksana.store.sql.statements.known_jobs import KnownJobs
 from ksana.store.sql.statements.lane_lookup import LaneLookup
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.node_claims import Flows, KnownRuns, flows_of, node_claims
-from ksana.store.sql.statements.settling import Moved, apply_moves
+from ksana.store.sql.statements.settling import apply_moves
 from ksana.store.sql.statements.slots import holders
 from ksana.store.sql.tx import Tx
 
@@ -219,7 +220,7 @@ class Taking:
         written = [row.id for row in mine if row.id not in ids]
         owned = {"owner": self._wish.request.instance_id, "now": self.now}
         if taken:
-            self.tx.run(_CLAIM_HELD, sorted((row_id, *counts) for row_id, _, _, *counts, _, _ in taken), **owned)
+            self.tx.run(_CLAIM_HELD, sorted(taken), **owned)
         if written:
             self.tx.run(_CLAIM, id_rows(written), **owned)
         if self.tx.live is not None:

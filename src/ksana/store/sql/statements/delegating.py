@@ -14,8 +14,9 @@ from ksana.domain.values import immutable
 from ksana.domain.workflow import SnapshotNode, item_id
 from ksana.store.sql.rows import columns, to_json, update_by_id
 from ksana.store.sql.statements import admission, rewriting, runs, starting
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
-from ksana.store.sql.statements.settling import DELEGATE, STOP, Moved, apply_moves, lock_claims
+from ksana.store.sql.statements.settling import DELEGATE, STOP, apply_moves, lock_claims
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import NewRun
 

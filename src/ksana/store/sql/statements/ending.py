@@ -10,7 +10,8 @@ from ksana.domain.execution import Execution
 from ksana.domain.states import ACTIVE, AttemptStatus, ExecutionMove, ExecutionStatus
 from ksana.store.sql import codec
 from ksana.store.sql.statements.journal import record_change
-from ksana.store.sql.statements.settling import Moved, apply_moves, end_attempt, lock_one, read_one
+from ksana.store.sql.statements.moves import Moved
+from ksana.store.sql.statements.settling import apply_moves, end_attempt, lock_one, read_one
 from ksana.store.sql.statements.stopping import drop_helpers
 from ksana.store.sql.tx import Tx
 

@@ -41,6 +41,7 @@ EXECUTION = columns(
 )
 _JOBS = columns(id="int")
 JOB_SHARE = "job/"
+_SCHEDULED = ExecutionStatus.SCHEDULED.value
 _TARGETS = Statement(
     "SELECT t.id, t.enabled, t.worker_queue, t.concurrency, t.max_concurrency, t.queue_limit"
     " FROM {rows} {join} jobs t ON t.id = r.id WHERE t.deleted_at IS NULL",
@@ -182,9 +183,9 @@ def _row(tx: Tx, new: NewExecution, job: Row[Any]) -> tuple[Any, ...]:
         job.id,
         None,
         ready_at,
-        new.trigger,
+        new.trigger._value_,
         job.worker_queue,
-        ExecutionStatus.SCHEDULED,
+        _SCHEDULED,
         ready_at,
         0,
         0,

@@ -29,6 +29,7 @@ from ksana.store.workflow_requests import NewRun
 
 # The fence: a schedule that was changed, paused or fired by somebody else since the decision was made is not found; nor one
 # that somebody is just changing or firing, whom a writer must not wait for.
+_BY_SCHEDULE = Trigger.SCHEDULE.value
 _LOCK_DUE = Statement(
     "SELECT t.id, r.version, r.planned_for, t.job_id, t.workflow_id, t.input FROM {rows} {join} schedules t {by_id} ON t.id = r.id"
     " WHERE t.version = r.version AND t.next_planned_for = r.planned_for"
@@ -85,9 +86,9 @@ class _Writing:
                 schedule.job_id,
                 schedule.id,
                 planned_for,
-                Trigger.SCHEDULE.value,
+                _BY_SCHEDULE,
                 job.worker_queue if job is not None else "default",
-                status.value,
+                status._value_,
                 planned_for if status is ExecutionStatus.SCHEDULED else None,
                 0,
                 0,
@@ -183,11 +184,13 @@ def _write(tx: Tx, writing: _Writing) -> dict[int, list[tuple[int, str | None]]]
     made: dict[int, list[tuple[int, str | None]]] = {}
     for execution_id, (schedule_id, planned_for, reason) in zip(ids, writing.planned, strict=True):
         outcome = OccurrenceOutcome.FIRED if reason is None else OccurrenceOutcome.SKIPPED
-        occurrences.append((schedule_id, planned_for, outcome.value, reason, None, 1, execution_id, None, writing.now))
+        occurrences.append(
+            (schedule_id, planned_for, outcome._value_, reason, None, 1, execution_id, None, writing.now)
+        )
         made.setdefault(schedule_id, []).append((execution_id, reason))
     for schedule_id, planned_for, reason, run_id in writing.runs:
         outcome = OccurrenceOutcome.FIRED if reason is None else OccurrenceOutcome.SKIPPED
-        occurrences.append((schedule_id, planned_for, outcome, reason, None, 1, None, run_id, writing.now))
+        occurrences.append((schedule_id, planned_for, outcome._value_, reason, None, 1, None, run_id, writing.now))
         made.setdefault(schedule_id, []).append((run_id or 0, reason))
     record_occurrences(tx, occurrences + writing.skipped)
     record_events(tx, writing.now, writing.events)

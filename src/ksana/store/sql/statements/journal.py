@@ -20,7 +20,7 @@ Happening = tuple[EventType, str, Mapping[str, Any] | None]
 
 def record_events(tx: Tx, at: int, happenings: Sequence[Happening]) -> None:
     if happenings:
-        tx.run(_INSERT_EVENTS, [(kind.value, at, subject, to_json(data)) for kind, subject, data in happenings])
+        tx.run(_INSERT_EVENTS, [(kind._value_, at, subject, to_json(data)) for kind, subject, data in happenings])
 
 
 def record_change(tx: Tx, at: int, actor: Actor, happening: Happening) -> None:
@@ -31,7 +31,8 @@ def record_change(tx: Tx, at: int, actor: Actor, happening: Happening) -> None:
 def record_changes(tx: Tx, at: int, changes: Sequence[tuple[Actor, Happening]]) -> None:
     if changes:
         record_events(tx, at, [happening for _, happening in changes])
-        tx.run(_INSERT_AUDIT, [_audit_row(at, actor, *happening) for actor, happening in changes])
+        rows = [_audit_row(at, actor, kind._value_, subject, data) for actor, (kind, subject, data) in changes]
+        tx.run(_INSERT_AUDIT, rows)
 
 
 def record_audit(tx: Tx, at: int, actor: Actor, action: str, subject: str, data: Mapping[str, Any] | None) -> None:

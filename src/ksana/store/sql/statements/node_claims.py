@@ -71,7 +71,7 @@ class KnownRuns:
 
 
 def flows_of(tx: Tx, ready: list[Row[Any]], known: KnownRuns) -> Flows:
-    ids = {row.workflow_run_id for row in ready if row.workflow_run_id is not None}
+    ids = {row.workflow_run_id for row in ready} - {None}
     if not ids:
         return Flows({}, {})
     found = known.meet(tx, ids)
@@ -79,7 +79,8 @@ def flows_of(tx: Tx, ready: list[Row[Any]], known: KnownRuns) -> Flows:
     of_runs = {run.id: started_with[run.snapshot].nodes for run in found.values()}
     nodes = {}
     for row in ready:
-        made = of_runs.get(row.workflow_run_id, NO_NODES).get(node_of_item(row.node_id or ""))
+        node, of_run = row.node_id, of_runs.get(row.workflow_run_id, NO_NODES)
+        made = of_run.get(node) or (of_run.get(node_of_item(node)) if node else None)
         if made is not None:
             nodes[row.id] = made
     return Flows(found, nodes)
@@ -93,9 +94,9 @@ def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> di
         tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
         if tx.live is not None:
             tx.live.turned(beginning)
-    params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
+    params = {run.id: codec.from_json(run.params) or {} if run.params else {} for run in runs.values()}
     claims = [(row, flows.nodes[row.id]) for row in rows if row.id in flows.nodes]
-    seen = artifacts.at_hand(tx, ((row.id, row.workflow_run_id, made.sees) for row, made in claims))
+    seen = artifacts.at_hand(tx, [(row.id, row.workflow_run_id, made.sees) for row, made in claims])
     return {
         row.id: _node_claim(row, made, runs[row.workflow_run_id], params[row.workflow_run_id], seen[row.id])
         for row, made in claims
@@ -106,15 +107,15 @@ def _node_claim(
     row: Row[Any], made: SnapshotNode, run: Row[Any], params: dict[str, Any], seen: dict[str, Ended] | None
 ) -> NodeClaim:
     return NodeClaim(
-        run_id=run.id,
-        run_key=run.public_id,
-        workflow_key=run.workflow_key,
-        node_id=row.node_id,
-        snapshot=made,
-        params=params,
-        depth=run.depth,
-        checkpoint=codec.from_json(row.checkpoint),
-        is_item=row.parent_id is not None,
-        task=None if run.task_id is None else TaskOf(run.task_id, str(params.get("taskId")), run.tenant_id),
-        seen=seen,
+        run.id,
+        run.public_id,
+        run.workflow_key,
+        row.node_id,
+        made,
+        params,
+        run.depth,
+        None if row.checkpoint is None else codec.from_json(row.checkpoint),
+        row.parent_id is not None,
+        None if run.task_id is None else TaskOf(run.task_id, str(params.get("taskId")), run.tenant_id),
+        seen,
     )

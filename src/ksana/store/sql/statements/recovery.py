@@ -17,8 +17,9 @@ from ksana.store.requests import Recovered
 from ksana.store.sql.rows import Statement, columns, update_by_id
 from ksana.store.sql.statements import runs
 from ksana.store.sql.statements.journal import record_events
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
-from ksana.store.sql.statements.settling import Moved, apply_moves, attempt_row, record_attempts
+from ksana.store.sql.statements.settling import apply_moves, attempt_row, record_attempts
 from ksana.store.sql.tx import Tx
 
 _RUNNING = frozenset({ExecutionStatus.RUNNING})

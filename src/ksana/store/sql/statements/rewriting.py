@@ -61,8 +61,9 @@ from ksana.store.sql.statements.advancing import (
     skip_told,
 )
 from ksana.store.sql.statements.journal import Happening, record_change, record_events, why
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
-from ksana.store.sql.statements.settling import Moved, apply_moves, delegators, end_attempt, lock_one
+from ksana.store.sql.statements.settling import apply_moves, delegators, end_attempt, lock_one
 from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import Complete, Reopen, SkipNode
 

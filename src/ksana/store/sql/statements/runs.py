@@ -3,6 +3,7 @@ in turn; changed in memory; written once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row
@@ -19,6 +20,7 @@ from ksana.store.sql.tx import Tx
 from ksana.store.workflow_requests import EndedRun
 
 _STATUSES = {status.value: status for status in RunStatus}
+_ID = attrgetter("id")
 _IDS = columns(id="int")
 # Without the parameters, which may be large.
 _LOCK = Statement(
@@ -55,6 +57,7 @@ _WRITE_COUNTS = keeping(
 class RunNow:
     """A run that the transaction has locked, as it stands by now."""
 
+    id: int
     row: Row[Any]
     snapshot: Snapshot
     status: RunStatus
@@ -69,11 +72,6 @@ class RunNow:
     changed: bool = False
 
     @property
-    def id(self) -> int:
-        run_id: int = self.row.id
-        return run_id
-
-    @property
     def going_on(self) -> bool:
         """Whether nodes of it may still start."""
         return self.status is RunStatus.RUNNING or self.status is RunStatus.PENDING
@@ -81,11 +79,12 @@ class RunNow:
     @property
     def goes_on_as_before(self) -> bool:
         """Whether no more than its counts can have changed."""
-        return (self.status, self.deadline_at, self.started_at, self.ended_at) == (
-            self.row.status,
-            self.row.deadline_at,
-            self.row.started_at,
-            self.row.ended_at,
+        row = self.row
+        return bool(
+            self.status == row.status
+            and self.deadline_at == row.deadline_at
+            and self.started_at == row.started_at
+            and self.ended_at == row.ended_at
         )
 
     def move(self, target: RunStatus) -> None:
@@ -135,6 +134,7 @@ def _read(tx: Tx, run_ids: list[int]) -> dict[int, RunNow]:
 
 def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
     return RunNow(
+        row.id,
         row,
         snapshot,
         _STATUSES[row.status],
@@ -152,18 +152,20 @@ def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
 def leave(tx: Tx, runs: Iterable[RunNow]) -> None:
     """Those of them that nobody has changed are known as before."""
     if tx.live is not None:
-        _note(tx.live, [run for run in runs if not run.changed])
+        _note(tx.live, [run for run in runs if not run.changed and run.goes_on_as_before])
 
 
 def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
     """What has changed of them, and that it has."""
-    changed = sorted((run for run in runs if run.changed), key=lambda run: run.id)
+    changed = sorted([run for run in runs if run.changed], key=_ID)
     if not changed:
         return
-    as_before = [run for run in changed if run.goes_on_as_before]
+    as_before: list[RunNow] = []
+    turned: list[RunNow] = []
+    for run in changed:
+        (as_before if run.goes_on_as_before else turned).append(run)
     if as_before:
         tx.run(_WRITE_COUNTS, [_counts(run, at) for run in as_before])
-    turned = changed if not as_before else [run for run in changed if not run.goes_on_as_before]
     if turned:
         tx.run(_WRITE, [_row(run, at) for run in turned])
     record_events(tx, at, [told for run in turned if (told := _told(run)) is not None])
@@ -180,9 +182,9 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
         tx.live.turned(run.id for run in turned)
 
 
-def _note(live: Live[RunNow], written: Iterable[RunNow]) -> None:
-    for run in written:
-        if run.goes_on_as_before and run.reason == run.row.reason and run.error == run.row.error:
+def _note(live: Live[RunNow], going_on_as_before: Iterable[RunNow]) -> None:
+    for run in going_on_as_before:
+        if run.reason == run.row.reason and run.error == run.row.error:
             live.goes_on(run.id, run)
         else:
             live.turned((run.id,))
@@ -190,12 +192,13 @@ def _note(live: Live[RunNow], written: Iterable[RunNow]) -> None:
 
 def _row(run: RunNow, at: int) -> tuple[Any, ...]:
     run_id, *counts, _ = _counts(run, at)
-    return (run_id, run.status, *counts, run.deadline_at, run.started_at, run.ended_at, at)
+    return (run_id, run.status._value_, *counts, run.deadline_at, run.started_at, run.ended_at, at)
 
 
 def _counts(run: RunNow, at: int) -> tuple[Any, ...]:
     reason = fitting(run.reason, 255) if run.reason else None
-    return (run.id, reason, brief(run.error), run.open, run.failed, run.stopped, at)
+    error = None if run.error is None else brief(run.error)
+    return (run.id, reason, error, run.open, run.failed, run.stopped, at)
 
 
 def _told(run: RunNow) -> Happening | None:

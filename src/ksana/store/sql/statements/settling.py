@@ -32,8 +32,9 @@ from ksana.store.requests import Ending
 from ksana.store.sql import codec, schema
 from ksana.store.sql.rows import Statement, brief, columns, insert_rows, keeping, storable, to_json, update_by_id
 from ksana.store.sql.statements import admission, artifacts, runs
-from ksana.store.sql.statements.advancing import EndedNode, advance, results_of
+from ksana.store.sql.statements.advancing import advance, results_of
 from ksana.store.sql.statements.journal import Happening, fitting, record_events
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.slots import release, status_list
 from ksana.store.sql.statements.tenant_tasks import fenced_out
@@ -157,22 +158,6 @@ class Settlement:
     reason: str | None = None
 
 
-@immutable
-class Moved:
-    """An execution that the transaction has locked, and where it goes."""
-
-    row: Row[Any]
-    target: ExecutionStatus
-    at: int
-    ready_at: int | None = None
-    deadline_at: int | None = None
-    attempt: int | None = None
-    """Its number of attempts from now on, if not the one it has."""
-    error: str | None = None
-    output: Any = None
-    reason: str | None = None
-
-
 def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
     """Those that are still RUNNING under their epoch, locked until the end of the transaction."""
     found: dict[Claim, Any] = {}
@@ -188,8 +173,9 @@ def lock_claims(tx: Tx, claims: Iterable[Claim]) -> dict[Claim, Row[Any]]:
 
 
 def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
-    held = runs.lock(tx, [settlement.ending.claim.workflow_run_id for settlement in settlements])
-    mine = lock_claims(tx, [settlement.ending.claim for settlement in settlements])
+    claims = [settlement.ending.claim for settlement in settlements]
+    held = runs.lock(tx, [claim.workflow_run_id for claim in claims])
+    mine = lock_claims(tx, claims)
     stale = fenced_out(tx, held.values())
     if stale:
         mine = {claim: row for claim, row in mine.items() if row.workflow_run_id not in stale}
@@ -197,17 +183,17 @@ def settle(tx: Tx, settlements: list[Settlement]) -> list[bool | KsanaError]:
     moved: list[Moved] = []
     attempts: list[tuple[Any, ...]] = []
     for settlement in settlements:
+        ending = settlement.ending
         # Taken out, so that a second word about the same claim in the same batch comes too late.
-        row = mine.pop(settlement.ending.claim, None)
+        row = mine.pop(ending.claim, None)
         answers.append(row is not None)
         if row is not None:
-            at = to_micros(settlement.ending.at)
+            at = to_micros(ending.at)
             moved.append(_moved(row, settlement, at))
             if settlement.attempt is not None:
-                ending = settlement.ending
                 attempts.append(attempt_row(row, settlement.attempt, at, ending.error, ending.evidence))
         elif settlement.attempt is not None and settlement.move is not HAND_BACK:
-            _add_evidence(tx, settlement.ending)
+            _add_evidence(tx, ending)
     record_attempts(tx, attempts)
     apply_moves(tx, moved, held)
     return answers
@@ -225,20 +211,17 @@ def apply_moves(tx: Tx, moved: list[Moved], held: dict[int, RunNow] | None = Non
 def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     """What has to move next."""
     missing = {move.row.workflow_run_id for move in moved} - held.keys() - {None}
-    concerned = held | runs.lock(tx, missing)
-    if concerned:
+    concerned = held | runs.lock(tx, missing) if missing else held
+    if any(not run.going_on for run in concerned.values()):
         moved = [_unless_stopping(move, concerned) for move in moved]
     moved = sorted(moved, key=_by_id)
     _write(tx, moved)
-    at = max(move.at for move in moved)
+    at = max([move.at for move in moved])
     record_events(tx, at, [_happening(move) for move in moved])
-    free = Counter(move.row.job_id for move in moved if move.target not in HOLDS_SLOT and move.row.job_id is not None)
-    release(tx, free, at)
-    ended = [
-        EndedNode(move.row, move.target, move.reason, move.error)
-        for move in moved
-        if move.target in TERMINAL and move.row.workflow_run_id is not None
-    ]
+    freed = [move.row.job_id for move in moved if move.row.job_id is not None and move.target not in HOLDS_SLOT]
+    if freed:
+        release(tx, Counter(freed), at)
+    ended = [move for move in moved if move.row.workflow_run_id is not None and move.target in TERMINAL]
     if not ended:
         runs.leave(tx, concerned.values())
         return []
@@ -250,18 +233,20 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
 
 
 def _by_id(move: Moved) -> int:
-    return int(move.row.id)
+    execution_id: int = move.row.id
+    return execution_id
 
 
 def _write(tx: Tx, moved: list[Moved]) -> None:
     """Where they are from now on."""
     if tx.live is not None:
-        tx.live.moved(move.row.id for move in moved)
-    ended = [(_ended_row(move), move.row) for move in moved if _only_ends(move)]
-    if ended:
-        tx.run(_END, [row for row, _ in ended])
-        artifacts.note(tx, ((of.workflow_run_id, of.node_id, row[1], row[2]) for row, of in ended))
-    if len(ended) < len(moved):
+        tx.live.moved([move.row.id for move in moved])
+    ends = [move for move in moved if _only_ends(move)]
+    if ends:
+        rows = [_ended_row(move) for move in ends]
+        tx.run(_END, rows)
+        artifacts.note(tx, [(move.row, row[1], row[2]) for move, row in zip(ends, rows, strict=True)])
+    if len(ends) < len(moved):
         tx.run(_SETTLE, [_settled_row(move) for move in moved if not _only_ends(move)])
 
 
@@ -398,11 +383,11 @@ def attempt_row(
         row.id,
         row.epoch,
         row.attempt,
-        status.value,
+        status._value_,
         row.owner,
         row.attempt_started_at,
         ended_at,
-        brief(error),
+        None if error is None else brief(error),
         to_json(evidence.request) if evidence.request else None,
         storable(evidence.request_body),
         evidence.response_code,
@@ -435,22 +420,22 @@ def _moved(row: Row[Any], settlement: Settlement, at: int) -> Moved:
         row,
         settlement.move.target,
         at,
-        ready_at=ready_at,
-        deadline_at=codec.micros(settlement.deadline_at),
-        attempt=row.attempt - 1 if handed_back or settlement.attempt is None else None,
+        ready_at,
+        codec.micros(settlement.deadline_at),
+        row.attempt - 1 if handed_back or settlement.attempt is None else None,
         # That an instance stopped is told with the attempt; the run itself has not failed.
-        error=None if handed_back else settlement.ending.error,
-        output=settlement.ending.output,
-        reason=settlement.reason,
+        None if handed_back else settlement.ending.error,
+        settlement.ending.output,
+        settlement.reason,
     )
 
 
 def _ended_row(move: Moved) -> tuple[Any, ...]:
     return (
         move.row.id,
-        move.target.value,
+        move.target._value_,
         to_json(move.output),
-        brief(move.error),
+        None if move.error is None else brief(move.error),
         fitting(move.reason, 255) if move.reason else None,
         move.at,
     )

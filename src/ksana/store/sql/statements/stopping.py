@@ -14,9 +14,9 @@ from ksana.domain.workflow_run import RUN_TIMEOUT
 from ksana.store.sql import schema
 from ksana.store.sql.statements import admission, runs
 from ksana.store.sql.statements.journal import record_change, why
+from ksana.store.sql.statements.moves import Moved
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.statements.settling import (
-    Moved,
     apply_moves,
     begin_stopping,
     delegators,
