@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -40,6 +41,7 @@ from ksana.store.sql.statements.slots import release, status_list
 from ksana.store.sql.statements.tenant_tasks import fenced_out
 from ksana.store.sql.tx import NO_ROWS, Tx
 
+_ID = attrgetter("row.id")
 _RUNNING = frozenset({ExecutionStatus.RUNNING})
 SUCCEED = ExecutionMove(_RUNNING, ExecutionStatus.SUCCESS)
 FAIL = ExecutionMove(_RUNNING, ExecutionStatus.FAILED)
@@ -214,7 +216,7 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     concerned = held | runs.lock(tx, missing) if missing else held
     if any(not run.going_on for run in concerned.values()):
         moved = [_unless_stopping(move, concerned) for move in moved]
-    moved = sorted(moved, key=_by_id)
+    moved = sorted(moved, key=_ID)
     _write(tx, moved)
     at = max([move.at for move in moved])
     record_events(tx, at, [_happening(move) for move in moved])
@@ -230,11 +232,6 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
     admission.let_in(tx, {run.row.workflow_id for run in follow.ended}, at)
     parents = [Moved(end.row, end.target, at, output=end.output, error=end.error) for end in follow.parents]
     return [*soft_stops(tx, follow.halted, at), *parents, *delegators(tx, follow.ended, at)]
-
-
-def _by_id(move: Moved) -> int:
-    execution_id: int = move.row.id
-    return execution_id
 
 
 def _write(tx: Tx, moved: list[Moved]) -> None:
