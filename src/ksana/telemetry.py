@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager, suppress
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO, cast
 
 import orjson
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -38,22 +38,23 @@ def log() -> structlog.typing.FilteringBoundLogger:
     """The log. Bind what holds for a while with `structlog.contextvars`."""
     configured = structlog.get_config()
     processors, wrapper, factory = configured["processors"], configured["wrapper_class"], configured["logger_factory"]
-    if _made.processors is not processors or _made.wrapper is not wrapper or _made.factory is not factory:
-        _made.processors, _made.wrapper, _made.factory = processors, wrapper, factory
-        _made.logger = structlog.get_logger().bind()
-    return _made.logger
+    made = _made[0]
+    if made.processors is not processors or made.wrapper is not wrapper or made.factory is not factory:
+        made = _made[0] = _Made(processors, wrapper, factory, structlog.get_logger().bind())
+    return made.logger
 
 
-class _Made:
+class _Made(NamedTuple):
     """The logger, made once for each way in which the log is configured: to make it takes half as long as to write a line."""
 
-    processors: object = None
-    wrapper: object = None
-    factory: object = None
+    processors: object
+    wrapper: object
+    factory: object
     logger: structlog.typing.FilteringBoundLogger
 
 
-_made = _Made()
+_made = [_Made(None, None, None, cast("structlog.typing.FilteringBoundLogger", None))]
+"""The last one. Any thread may come here: it is put in its place whole."""
 
 
 def configure_logging(level: str, form: str = "auto", stream: TextIO | None = None) -> None:

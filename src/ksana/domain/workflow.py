@@ -131,12 +131,15 @@ class SnapshotNode:
     needs: tuple[str, ...] = ()
     """Other nodes whose artifacts its expressions and templates use."""
 
-    sees: frozenset[str] = field(init=False, compare=False, repr=False)
+    sees: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """The nodes that it is shown."""
 
     def __post_init__(self) -> None:
-        named = self.spec.type in ASKS_BY_NAME
-        object.__setattr__(self, "sees", frozenset(self.needs if named else (*self.needs, *self.node.depends_on)))
+        depends_on = () if self.spec.type in ASKS_BY_NAME else self.node.depends_on
+        # Mostly one of the two: then it is that itself, and no value more.
+        both = self.needs and depends_on
+        sees = tuple(dict.fromkeys(self.needs + depends_on)) if both else self.needs or depends_on
+        object.__setattr__(self, "sees", sees)
 
 
 @immutable

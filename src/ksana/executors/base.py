@@ -90,8 +90,8 @@ class ExecutionContext:
     checkpoint: Any = None
     """What an earlier attempt saved."""
     tools: Tools = NO_TOOLS
-    _key: str | None = None
-    """Once somebody has asked for it."""
+    _key: str | None = field(default=None, compare=False, repr=False)
+    """The idempotency key, once somebody has asked for it: not every executor does."""
 
     @property
     def idempotency_key(self) -> str:

@@ -212,15 +212,15 @@ def _given_headers(templates: Mapping[str, str], variables: Mapping[str, Any]) -
 
 def _attempt_headers(context: ExecutionContext, grant: CallbackGrant | None, own: frozenset[str]) -> dict[str, str]:
     """What the target is told about this attempt; of that which the job tells itself, nothing."""
-    execution, job, place, key = context.execution, context.job, context.place, context.idempotency_key
+    execution, job, place = context.execution, context.job, context.place
     headers = {
         "X-Ksana-Run-Id": str(execution.id),
         "X-Ksana-Job-Id": str(_job_id(job)),
         "X-Ksana-Attempt": str(execution.attempt),
         "X-Ksana-Scheduled-At": context.scheduled_at,
-        "Idempotency-Key": key,
+        "Idempotency-Key": context.idempotency_key,
         # The span's number is no secret.
-        "traceparent": f"00-{execution.trace_id or key}-{random.getrandbits(64):016x}-01",
+        "traceparent": f"00-{context.trace_id}-{random.getrandbits(64):016x}-01",
     }
     if place is not None:
         headers["X-Ksana-Workflow-Run-Id"] = place.run_id

@@ -43,10 +43,12 @@ def before_commits(store: SqlStore, note: Callable[[], None]) -> Iterator[None]:
         note()
 
     event.listen(store._writing, "commit", told_of)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driven, "_tell", told_the_driver)
-        yield
-    event.remove(store._writing, "commit", told_of)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Driven, "_tell", told_the_driver)
+            yield
+    finally:
+        event.remove(store._writing, "commit", told_of)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from ksana.domain.errors import KsanaError, StoreError, StoreFull, StoreInUse
+from ksana.domain.errors import KsanaError, StoreBusy, StoreError, StoreFull, StoreInUse
 from ksana.store.sql import migrate, open_store
+from ksana.store.sql.driven import Driven
 from ksana.store.sql.rows import Statement, columns, insert_rows
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
@@ -100,6 +101,50 @@ async def test_a_writer_that_finds_the_file_locked_waits_its_turn(url: str, worl
     other.execute("COMMIT")
     other.close()
     assert (await waiting).job_id == job.id
+
+
+async def test_a_file_that_stays_locked_is_waited_for_once_and_told_as_busy(url: str, world: World) -> None:
+    store = world.store
+    assert isinstance(store, SqlStore)
+
+    def hurry(tx: Tx, payloads: list[None]) -> list[KsanaError | None]:
+        tx.connection.execute(text("PRAGMA busy_timeout = 10"))
+        return list(payloads)
+
+    def nothing(_: Tx, payloads: list[None]) -> list[KsanaError | None]:
+        return list(payloads)
+
+    await store.writer.submit(hurry, None)
+    began: list[str] = []
+    tell = Driven._tell
+
+    def noted(self: Driven, sql: str) -> None:
+        began.append(sql)
+        tell(self, sql)
+
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Driven, "_tell", noted)
+        with pytest.raises(StoreBusy):
+            await store.writer.submit(nothing, None)
+    other.close()
+    assert began == ["BEGIN IMMEDIATE"]
+    await world.job()
+
+
+async def test_a_connection_that_is_lost_in_the_middle_is_made_anew(store: SqlStore) -> None:
+    tries: list[Tx] = []
+
+    def lost(tx: Tx, payloads: list[None]) -> list[KsanaError | None]:
+        tries.append(tx)
+        if len(tries) == 1:
+            tx._connection.connection.dbapi_connection.close()  # type: ignore[union-attr]
+        tx.run(_SAY, [("x", 0, "said")])
+        return list(payloads)
+
+    await store.writer.submit(lost, None)
+    assert [each.subject for each in await store.events(0, 10)] == ["said"]
 
 
 async def test_a_full_database_refuses_and_goes_on_when_there_is_room(world: World, store: SqlStore) -> None:

@@ -35,7 +35,7 @@ class Driven:
     def rollback(self) -> None:
         if self._connection.in_transaction():
             self._connection.rollback()
-        elif self._driver.in_transaction:  # what fails may have taken it back already
+        elif not self._connection.invalidated and self._driver.in_transaction:  # what failed may have ended it already
             self._tell("ROLLBACK")
 
     def _tell(self, sql: str) -> None:

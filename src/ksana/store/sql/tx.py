@@ -149,14 +149,12 @@ class Tx:
         whole: bool,
     ) -> list[T]:
         """Straight by the driver: to be asked through SQLAlchemy, most questions take longer than to be answered."""
-        sql = ""
-        try:
-            answers: list[T] = []
-            for prepared, parameters in self._parts(statement, rows, values, whole=whole):
-                sql = prepared.sql
+        answers: list[T] = []
+        for prepared, parameters in self._parts(statement, rows, values, whole=whole):
+            try:
                 answers.append(answer(prepared, parameters))
-        except Exception as error:
-            raise as_sqlalchemy_has_it(error, self._connection, sql) from error
+            except Exception as error:
+                raise as_sqlalchemy_has_it(error, self._connection, prepared.sql) from error
         return answers
 
     def _executed(self, sql: str, parameters: Any) -> Any:

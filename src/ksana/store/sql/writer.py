@@ -326,11 +326,15 @@ class Writer:
                 trouble = diagnose(error)
                 if trouble is Trouble.DISCONNECTED:
                     self._drop_connection()
-                worth_it = trouble in _WORTH_ANOTHER_TRY and tries < TRIES
+                worth_it = trouble in _WORTH_ANOTHER_TRY and tries < TRIES and not self._has_waited_for(trouble)
                 if not worth_it or (trouble is Trouble.DISCONNECTED and not self._reachable()):
                     raise translate(error) from error
                 self._pause.wait(random.uniform(0, _LONGEST_PAUSE_SECONDS * tries / TRIES))  # noqa: S311
         raise AssertionError("unreachable")
+
+    def _has_waited_for(self, trouble: Trouble) -> bool:
+        """Whether the driver itself has waited for the lock as long as anybody should."""
+        return trouble is Trouble.TRANSIENT and bool(self._dialect.patience)
 
     def _transact_once(self, body: Callable[[Tx], R], most_rows: int | None = None) -> R:
         """With `most_rows` it neither waits for a lock nor does more than that: it raises what comes in its way."""

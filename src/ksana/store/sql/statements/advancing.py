@@ -72,8 +72,6 @@ _WRITE_READY = keeping(
         COUNTS,
         status=f"'{READY.target}'",
         ready_at=":at",
-        reason="NULL",
-        ended_at="NULL",
         updated_at=":at",
         **COUNTED,
     )

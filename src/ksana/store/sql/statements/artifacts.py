@@ -48,7 +48,7 @@ def note(tx: Tx, ended: Iterable[tuple[Row[Any], str, str | None]]) -> None:
             made[row.workflow_run_id, row.node_id] = status, output
 
 
-def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, frozenset[str]]]) -> dict[int, dict[str, Ended] | None]:
+def at_hand(tx: Tx, seeing: Iterable[tuple[int, int, Sequence[str]]]) -> dict[int, dict[str, Ended] | None]:
     """For each of these executions (its id, its run, the nodes that it sees) what those made; None if that is too much."""
     seen: dict[int, dict[str, Ended] | None] = {}
     others: dict[int, list[tuple[int, str]]] = {}

@@ -94,7 +94,7 @@ def node_claims(tx: Tx, rows: list[Row[Any]], flows: Flows, now: datetime) -> di
         tx.run(_START_RUNS, id_rows(beginning), now=to_micros(now))
         if tx.live is not None:
             tx.live.turned(beginning)
-    params = {run.id: codec.from_json(run.params) or {} if run.params else {} for run in runs.values()}
+    params = {run.id: codec.from_json(run.params) or {} for run in runs.values()}
     claims = [(row, flows.nodes[row.id]) for row in rows if row.id in flows.nodes]
     seen = artifacts.at_hand(tx, [(row.id, row.workflow_run_id, made.sees) for row, made in claims])
     return {

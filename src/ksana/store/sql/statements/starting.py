@@ -63,6 +63,7 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
+_as_read = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
 # As texts: the driver would look for how to take a value of any other type, each time.
 _PENDING, _QUEUED = RunStatus.PENDING.value, RunStatus.QUEUED.value
 _NODE_READY, _NODE_WAITS = ExecutionStatus.SCHEDULED.value, ExecutionStatus.PENDING.value
@@ -117,10 +118,9 @@ def _start_together(tx: Tx, news: list[NewRun], found: admission.Workflows) -> l
                 beginnings[position] = Beginning(new, make_room(tx, new, found))
             else:
                 answers[position] = refused
-    made = dict(zip(beginnings, create(tx, list(beginnings.values())), strict=True))
-    _remember(tx, {run_id: news[position] for position, run_id in made.items()})
-    for position, run_id in made.items():
-        answers[position] = StartedRun(_as_written(run_id, beginnings[position]), created=True)
+    made = dict(zip(beginnings, _create(tx, list(beginnings.values())), strict=True))
+    _remember(tx, {row.id: news[position] for position, row in made.items()})
+    answers |= {position: StartedRun(workflow_run(row), created=True) for position, row in made.items()}
     return [answers[position] for position in range(len(news))]
 
 
@@ -205,12 +205,19 @@ def make_room(tx: Tx, new: NewRun, found: admission.Workflows) -> bool:
 
 def create(tx: Tx, beginnings: Sequence[Beginning]) -> list[int]:
     """The ids of the runs. Nodes that depend on nothing are ready at once, unless their run has to wait."""
+    return [row.id for row in _create(tx, beginnings)]
+
+
+def _create(tx: Tx, beginnings: Sequence[Beginning]) -> list[Any]:
+    """The runs as they would be read."""
     if not beginnings:
         return []
     snapshots.keep(tx, (each.new.snapshot for each in beginnings), tx.clock)
-    ids = tx.insert_with_ids("workflow_runs", _RUN, [_run_row(each) for each in beginnings])
+    runs = [_run_row(each) for each in beginnings]
+    ids = tx.insert_with_ids("workflow_runs", _RUN, runs)
     of_runs = [_node_rows(run_id, each) for run_id, each in zip(ids, beginnings, strict=True)]
     # The first nodes of all runs, then their second ones: what is begun together often goes on together, and lies together then.
+    # (And so, with more that is ready at once than there are places, the first of all runs come first.)
     nodes = [row for rows in zip_longest(*of_runs) for row in rows if row is not None]
     tx.insert_with_ids("executions", NODE, nodes)
     record_changes(
@@ -224,7 +231,7 @@ def create(tx: Tx, beginnings: Sequence[Beginning]) -> list[int]:
             for run_id, each in zip(ids, beginnings, strict=True)
         ],
     )
-    return ids
+    return [_as_read((run_id, *run, None, None, None)) for run_id, run in zip(ids, runs, strict=True)]
 
 
 def _run_row(each: Beginning) -> tuple[Any, ...]:
@@ -254,14 +261,6 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
         each.task.tenant_id,
         each.task.fence,
     )
-
-
-_read_back = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
-
-
-def _as_written(run_id: int, each: Beginning) -> WorkflowRun:
-    """A run as it would be read, without being asked for."""
-    return workflow_run(_read_back((run_id, *_run_row(each), None, None, None)))
 
 
 def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
