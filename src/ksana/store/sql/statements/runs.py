@@ -44,9 +44,7 @@ _RUN = columns(
     updated_at="int",
 )
 _WRITE = keeping(update_by_id("workflow_runs", _RUN, **{name: f"r.{name}" for name, _ in _RUN if name != "id"}))
-_COUNTS = columns(
-    id="int", reason="text", error="text", open_nodes="int", failed_nodes="int", stopped_nodes="int", updated_at="int"
-)
+_COUNTS = columns(id="int", open_nodes="int", failed_nodes="int", stopped_nodes="int", updated_at="int")
 # Of one that goes on as before: to leave its state and its deadline alone leaves their indexes alone.
 _WRITE_COUNTS = keeping(
     update_by_id("workflow_runs", _COUNTS, **{name: f"r.{name}" for name, _ in _COUNTS if name != "id"})
@@ -82,6 +80,8 @@ class RunNow:
         row = self.row
         return bool(
             self.status == row.status
+            and self.reason == row.reason
+            and self.error == row.error
             and self.deadline_at == row.deadline_at
             and self.started_at == row.started_at
             and self.ended_at == row.ended_at
@@ -152,7 +152,7 @@ def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
 def leave(tx: Tx, runs: Iterable[RunNow]) -> None:
     """Those of them that nobody has changed are known as before."""
     if tx.live is not None:
-        _note(tx.live, [run for run in runs if not run.changed and run.goes_on_as_before])
+        _go_on(tx.live, [run for run in runs if not run.changed and run.goes_on_as_before])
 
 
 def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
@@ -178,27 +178,24 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
     for run in changed:
         run.changed = False
     if tx.live is not None:
-        _note(tx.live, as_before)
+        _go_on(tx.live, as_before)
         tx.live.turned(run.id for run in turned)
 
 
-def _note(live: Live[RunNow], going_on_as_before: Iterable[RunNow]) -> None:
-    for run in going_on_as_before:
-        if run.reason == run.row.reason and run.error == run.row.error:
-            live.goes_on(run.id, run)
-        else:
-            live.turned((run.id,))
+def _go_on(live: Live[RunNow], as_before: Iterable[RunNow]) -> None:
+    for run in as_before:
+        live.goes_on(run.id, run)
 
 
 def _row(run: RunNow, at: int) -> tuple[Any, ...]:
-    run_id, *counts, _ = _counts(run, at)
-    return (run_id, run.status._value_, *counts, run.deadline_at, run.started_at, run.ended_at, at)
+    reason = fitting(run.reason, 255) if run.reason else None
+    error = None if run.error is None else brief(run.error)
+    counts = (run.open, run.failed, run.stopped)
+    return (run.id, run.status._value_, reason, error, *counts, run.deadline_at, run.started_at, run.ended_at, at)
 
 
 def _counts(run: RunNow, at: int) -> tuple[Any, ...]:
-    reason = fitting(run.reason, 255) if run.reason else None
-    error = None if run.error is None else brief(run.error)
-    return (run.id, reason, error, run.open, run.failed, run.stopped, at)
+    return (run.id, run.open, run.failed, run.stopped, at)
 
 
 def _told(run: RunNow) -> Happening | None:

@@ -112,7 +112,7 @@ WITH_ITS_NODE = "with_its_node"
 _EXECUTIONS = Statement(
     "SELECT t.* FROM {rows} {join} executions t {by_id} ON t.id = r.id ORDER BY t.id", columns(id="int")
 )
-_ATTEMPT = columns(
+_PLAIN_ATTEMPT = columns(
     execution_id="int",
     epoch="int",
     number="int",
@@ -121,6 +121,8 @@ _ATTEMPT = columns(
     started_at="int",
     ended_at="int",
     error="text",
+)
+_ATTEMPT = _PLAIN_ATTEMPT + columns(
     request="text",
     request_body="text",
     response_code="int",
@@ -128,6 +130,8 @@ _ATTEMPT = columns(
     response_body="text",
 )
 _INSERT_ATTEMPTS = insert_rows("attempts", _ATTEMPT)
+_INSERT_PLAIN_ATTEMPTS = insert_rows("attempts", _PLAIN_ATTEMPT)
+"""Of which nothing was sent, and nothing answered: of most nodes."""
 
 _CLOSE_ATTEMPT = Statement(
     "UPDATE attempts SET status = :status, ended_at = :at, error = :error"
@@ -345,8 +349,11 @@ def _delegator_end(tx: Tx, row: Row[Any], run: RunNow, at: int) -> Moved:
 
 
 def record_attempts(tx: Tx, attempts: list[tuple[Any, ...]]) -> None:
-    if attempts:
-        tx.run(_INSERT_ATTEMPTS, attempts)
+    plain = [row for row in attempts if len(row) == len(_PLAIN_ATTEMPT)]
+    if plain:
+        tx.run(_INSERT_PLAIN_ATTEMPTS, plain)
+    if len(plain) < len(attempts):
+        tx.run(_INSERT_ATTEMPTS, [row for row in attempts if len(row) == len(_ATTEMPT)])
 
 
 def end_attempt(tx: Tx, row: Row[Any], status: AttemptStatus, at: int, error: str | None) -> None:
@@ -376,15 +383,12 @@ def read_one(tx: Tx, execution_id: int) -> Row[Any]:
 def attempt_row(
     row: Row[Any], status: AttemptStatus, ended_at: int, error: str | None, evidence: Evidence = NO_EVIDENCE
 ) -> tuple[Any, ...]:
+    told = None if error is None else brief(error)
+    plain = (row.id, row.epoch, row.attempt, status._value_, row.owner, row.attempt_started_at, ended_at, told)
+    if evidence is NO_EVIDENCE:
+        return plain
     return (
-        row.id,
-        row.epoch,
-        row.attempt,
-        status._value_,
-        row.owner,
-        row.attempt_started_at,
-        ended_at,
-        None if error is None else brief(error),
+        *plain,
         to_json(evidence.request) if evidence.request else None,
         storable(evidence.request_body),
         evidence.response_code,
