@@ -1,6 +1,6 @@
 """New workflow runs, with all their nodes: what every way of asking for one shares."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -9,7 +9,7 @@ from ksana.domain.errors import ConcurrencyLimit, IdTaken, KsanaError, NotFound,
 from ksana.domain.events import EventType
 from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.domain.values import immutable
-from ksana.domain.workflow import Overlap
+from ksana.domain.workflow import Overlap, Snapshot
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.sql import codec
 from ksana.store.sql.codec_workflows import workflow_run
@@ -63,6 +63,8 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
+_NodeOf = tuple[str, int | None, str, int]
+"""A node of a snapshot: its id, its job, its queue, and how many it depends on."""
 _as_read = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
 # As texts: the driver would look for how to take a value of any other type, each time.
 _PENDING, _QUEUED = RunStatus.PENDING.value, RunStatus.QUEUED.value
@@ -212,10 +214,15 @@ def _create(tx: Tx, beginnings: Sequence[Beginning]) -> list[Any]:
     """The runs as they would be read."""
     if not beginnings:
         return []
-    snapshots.keep(tx, (each.new.snapshot for each in beginnings), tx.clock)
+    started_with = {each.new.snapshot.digest: each.new.snapshot for each in beginnings}
+    snapshots.keep(tx, started_with.values(), tx.clock)
     runs = [_run_row(each) for each in beginnings]
     ids = tx.insert_with_ids("workflow_runs", _RUN, runs)
-    of_runs = [_node_rows(run_id, each) for run_id, each in zip(ids, beginnings, strict=True)]
+    nodes_of = {digest: _nodes_of(snapshot) for digest, snapshot in started_with.items()}
+    of_runs = [
+        _node_rows(run_id, each, nodes_of[each.new.snapshot.digest])
+        for run_id, each in zip(ids, beginnings, strict=True)
+    ]
     # The first nodes of all runs, then their second ones: what is begun together often goes on together, and lies together then.
     # (And so, with more that is ready at once than there are places, the first of all runs come first.)
     nodes = [row for rows in zip_longest(*of_runs) for row in rows if row is not None]
@@ -263,30 +270,40 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
     )
 
 
-def _node_rows(run_id: int, each: Beginning) -> Iterable[tuple[Any, ...]]:
-    new, at = each.new, to_micros(each.new.at)
+def _node_rows(run_id: int, each: Beginning, nodes: list[_NodeOf]) -> list[tuple[Any, ...]]:
+    new, queued, at = each.new, each.queued, to_micros(each.new.at)
     planned_for = at if each.planned_for is None else each.planned_for
     share = f"workflow/{new.workflow_id}" if each.task.tenant_id is None else f"tenant/{each.task.tenant_id}"
-    for node_id, needed in new.snapshot.graph.dependencies.items():
-        made = new.snapshot.nodes[node_id]
-        ready = not needed and not each.queued
-        yield (
+    trace = new.trace_id
+    first, since = (_NODE_WAITS, None) if queued else (_NODE_READY, at)
+    return [
+        (
             run_id,
             node_id,
             None,
-            # Its items have the job, and the job's slots.
-            None if made.node.for_each is not None else made.job_id,
+            job_id,
             planned_for,
             "workflow",
-            made.spec.worker_queue,
-            _NODE_READY if ready else _NODE_WAITS,
-            at if ready else None,
+            queue,
+            _NODE_WAITS if needed else first,
+            None if needed else since,
             0,
             0,
-            len(needed),
+            needed,
             None,
-            new.trace_id,
+            trace,
             at,
             at,
             share,
         )
+        for node_id, job_id, queue, needed in nodes
+    ]
+
+
+def _nodes_of(snapshot: Snapshot) -> list[_NodeOf]:
+    made = snapshot.nodes
+    return [
+        # Its items have the job, and the job's slots.
+        (node, None if made[node].node.for_each else made[node].job_id, made[node].spec.worker_queue, len(needed))
+        for node, needed in snapshot.graph.dependencies.items()
+    ]
