@@ -16,9 +16,11 @@ the same before, as often as it is measured, and so have their peers; what is ov
 
 import asyncio
 import logging
+import multiprocessing
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -129,7 +131,7 @@ def _growth(options: Options) -> list[Line]:
         for size in (10, 100, 1_000, 10_000)
         if size <= nodes
     }
-    costs = [{size: uvloop.run(_measure(shape)) for size, shape in shapes.items()} for _ in range(options.times)]
+    costs = [{size: _cost(shape) for size, shape in shapes.items()} for _ in range(options.times)]
     cheapest = [min(cost.cpu for cost in each.values()) for each in costs]
     lines = []
     for size in shapes:
@@ -161,7 +163,7 @@ def rate_of(shape: Shape, place: Databases = SQLITE) -> float:
     """Nodes in a second, with a new engine and a new store that have done the same before. What is over in a moment is done
     several times, one after the other."""
     times = often(shape.nodes)
-    return 1_000 / uvloop.run(_measure(shape, place, before=times, times=times)).wall
+    return 1_000 / _cost(shape, place, before=times, times=times).wall
 
 
 def _shapes(options: Options) -> list[Line]:
@@ -184,16 +186,27 @@ def _beside_the_limit(options: Options) -> list[Line]:
     ]
 
 
-async def _measure(shape: Shape, place: Databases = SQLITE, before: int = 0, times: int = 1) -> Cost:
-    """What it costs on average of so many times, after so many before that do not count."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+def _cost(shape: Shape, place: Databases = SQLITE, before: int = 0, times: int = 1) -> Cost:
+    """What it costs on average of so many times, after so many before that do not count; in a process of its own, as each peer
+    is: in one that has measured other things before, the same takes some per cent longer."""
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        async with running(place.fresh(Path(folder))) as (store, workflows):
-            await _run(store, workflows, Shape("warm-up", layers(10)))
-            collect_again()  # as `ksana serve` does once it answers
-            each = [replace(shape, name=f"{shape.name}, {number}") for number in range(before + times)]
-            costs = [await _run(store, workflows, one) for one in each][before:]
-            return Cost(fmean(cost.wall for cost in costs), fmean(cost.cpu for cost in costs))
+        url = place.fresh(Path(folder))
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(_cost_here, shape, url, before, times).result()
+
+
+def _cost_here(shape: Shape, url: str, before: int, times: int) -> Cost:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    return uvloop.run(_measure(shape, url, before, times))
+
+
+async def _measure(shape: Shape, url: str, before: int, times: int) -> Cost:
+    async with running(url) as (store, workflows):
+        await _run(store, workflows, Shape("warm-up", layers(10)))
+        collect_again()  # as `ksana serve` does once it answers
+        each = [replace(shape, name=f"{shape.name}, {number}") for number in range(before + times)]
+        costs = [await _run(store, workflows, one) for one in each][before:]
+        return Cost(fmean(cost.wall for cost in costs), fmean(cost.cpu for cost in costs))
 
 
 @asynccontextmanager
