@@ -17,7 +17,7 @@ from ksana.domain.errors import (
     VersionMismatch,
     WorkflowDisabled,
 )
-from ksana.domain.events import SYSTEM, Actor
+from ksana.domain.events import Actor
 from ksana.domain.execution import Trigger
 from ksana.domain.ids import checked_key, new_key
 from ksana.domain.job import DESCRIPTION_LENGTH, checked_name
@@ -172,15 +172,11 @@ class WorkflowCommands:
     ) -> StartedRun:
         schema, now = workflow.spec.dag.params_schema, self._clock.now()
         params = request.params if schema is None else check_params(schema, request.params)
-        resolved = await self._resolver.of_workflow(workflow)
-        new = NewRun(
-            new_key(now) if request.key is None else request.key,
-            workflow.id,
-            workflow.key,
-            workflow.version,
-            resolved.snapshot,
+        new = await self.beginning(
+            workflow,
             now,
-            params,
+            request.key,
+            params=params,
             idempotency_key=request.idempotency_key,
             trace_id=request.trace_id,
             actor=actor,
@@ -191,10 +187,11 @@ class WorkflowCommands:
         self._signals.work_came()
         return started
 
-    async def beginning(self, workflow: Workflow, now: datetime) -> NewRun:
-        """What a run of it starts with. InvalidDag."""
-        resolved = await self._resolver.of_workflow(workflow)
-        return NewRun(new_key(now), workflow.id, workflow.key, workflow.version, resolved.snapshot, now, actor=SYSTEM)
+    async def beginning(self, workflow: Workflow, now: datetime, key: str | None = None, **given: Any) -> NewRun:
+        """What a run of it starts with: what it is, and what else is given. InvalidDag."""
+        snapshot = (await self._resolver.of_workflow(workflow)).snapshot
+        key = new_key(now) if key is None else key
+        return NewRun(key, workflow.id, workflow.key, workflow.version, snapshot, now, **given)
 
     async def planned(self, workflow_id: int, params: Mapping[str, Any], now: datetime) -> NewRun | str:
         """What its scheduled runs start with; or, in a word, why they cannot."""
