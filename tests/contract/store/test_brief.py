@@ -79,6 +79,23 @@ async def test_what_does_not_fit_into_one_batch_goes_with_the_next_though_nobody
 
 
 @embedded
+async def test_what_each_turn_of_the_event_loop_adds_goes_with_it_but_not_for_ever(store: SqlStore) -> None:
+    applied: list[list[int]] = []
+
+    def noted(tx: Tx, payloads: list[int]) -> list[Any]:
+        applied.append(payloads)
+        return payloads
+
+    asked = []
+    for number in range(4 * writing.MOST_TURNS):
+        asked.append(store.writer.submit(noted, number, brief=True))
+        await asyncio.sleep(0)
+    assert await asyncio.gather(*asked) == list(range(len(asked)))
+    assert len(applied) > 1
+    assert len(applied[0]) >= writing.MOST_TURNS
+
+
+@embedded
 async def test_while_somebody_waits_for_an_answer_only_a_little_is_applied_by_the_event_loop(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from ksana.domain.errors import NotFound
 from ksana.domain.job import ExecutionMode
-from ksana.domain.outcome import AwaitingCallback
+from ksana.domain.outcome import AwaitingCallback, Outcome, Succeeded
 from ksana.engine.commands import CallbackMessage, RunRequest, StartRequest, WorkflowDraft
 from ksana.engine.dispatcher import SPACING
+from ksana.executors.base import ExecutionContext
 from ksana.store.sql import writer
 from ksana.store.sql.statements import firing
 from ksana.store.sql.store import SqlStore
@@ -52,10 +53,16 @@ async def dispatching(store: SqlStore, clock: FakeClock) -> AsyncIterator[Simula
 
 @asynccontextmanager
 async def transactions(sim: Simulation) -> AsyncIterator[list[list[str]]]:
-    """The verbs that each transaction applies, in their order, from when the writer's thread waits for more: one that is just done
-    with another takes what there is at once, and the claim goes with the next."""
+    """The verbs that each transaction applies, in their order, from when the writer's thread and the dispatcher wait for more: a
+    thread that is just done with another takes what there is at once, and a dispatcher that is just asking for what is ready will
+    have its answer first; then the claim goes with the next."""
     thread: Writer = sim.store.writer  # type: ignore[attr-defined]
-    while not thread._wake._waiters:  # type: ignore[attr-defined]  # noqa: ASYNC110 - nobody tells
+    dispatcher, woken = sim.engine.dispatcher, sim.engine._dispatching._woken
+    while not (  # noqa: ASYNC110 - nobody tells
+        thread._wake._waiters  # type: ignore[attr-defined]
+        and woken._waiters
+        and dispatcher._just_looked(sim.clock.now())
+    ):
         await asyncio.sleep(0)
     found: list[list[str]] = []
     apply = writer._apply
@@ -131,6 +138,34 @@ async def test_the_node_after_one_that_is_called_back_for(dispatching: Simulatio
         await dispatching.runs.report(CallbackMessage(succeeded=True, token=context.callback.token))
         await dispatching.asked()
     assert found[0] == ["report", "claim"]
+
+
+async def test_the_next_of_a_backlog_as_those_before_end_though_not_all_in_one_turn_of_the_event_loop(
+    dispatching: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places, target = dispatching.engine.workers.size, dispatching.target
+    gates = [asyncio.Event(), asyncio.Event()]
+
+    async def answered_by_halves(context: ExecutionContext) -> Outcome:
+        target.asked.append(context)
+        await gates[len(target.asked) % 2].wait()
+        return Succeeded()
+
+    monkeypatch.setattr(target, "execute", answered_by_halves)
+    view = await dispatching.job()
+    await asyncio.gather(*(dispatching.run(view.job) for _ in range(2 * places)))
+    await _until_asked(dispatching, places)
+    async with transactions(dispatching) as found:
+        gates[0].set()
+        await asyncio.sleep(0)
+        gates[1].set()
+        await _until_asked(dispatching, 2 * places)
+    assert found[0] == ["settle"] * places + ["claim"]
+
+
+async def _until_asked(sim: Simulation, times: int) -> None:
+    while len(sim.target.asked) < times:  # noqa: ASYNC110 - one turn of the loop at a time
+        await asyncio.sleep(0)
 
 
 async def test_what_is_refused_is_looked_for_in_vain_and_no_harm_is_done(dispatching: Simulation) -> None:

@@ -223,7 +223,6 @@ class SqlStore:
 
     async def claim(self, request: r.ClaimRequest, now: datetime) -> Sequence[Claimed]:
         wish = claiming.Wish(request, now, self._lane_lookup, self._known_jobs, self._known_runs)
-        await asyncio.sleep(0)  # what ends in this turn of the event loop is asked for first, and goes with it
         claimed_ = self.writer.submit(claiming.claim, wish, last=True, brief=True)
         try:
             return await asyncio.shield(claimed_)

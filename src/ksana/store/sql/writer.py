@@ -50,6 +50,8 @@ CROWD = 16
 """A batch of so many commands is one of many; the next one is then waited for until it is half as large."""
 PATIENCE_SECONDS = 0.002
 """And no longer than this."""
+MOST_TURNS = 8
+"""Of the event loop, for which commands are waited for that follow from each other."""
 MOST_BRIEF = 512
 """Commands that the event loop applies itself."""
 MOST_BRIEF_ROWS = 6_000
@@ -182,10 +184,18 @@ class Writer:
                 raise StoreUnavailable("the store is closed")
             self._commands.append(command)
         if loop not in self._handing_over:
-            # Not at once: what is asked for in the same turn of the loop, and in the next because of it, goes with it.
             self._handing_over.add(loop)
-            loop.call_soon(loop.call_soon, self._hand_over, loop)
+            loop.call_soon(self._await_more, loop, 0, MOST_TURNS)
         return command.future
+
+    def _await_more(self, loop: asyncio.AbstractEventLoop, there: int, turns: int) -> None:
+        """Not at once: what is asked for in the same turn of the loop, and in the next because of it, goes with it; and as long as
+        each turn brings more, what the next one brings."""
+        now_there = len(self._commands)
+        if now_there > there and turns:
+            loop.call_soon(self._await_more, loop, now_there, turns - 1)
+        else:
+            self._hand_over(loop)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._handing_over.discard(loop)
