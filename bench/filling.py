@@ -24,6 +24,9 @@ SPACING = 250_000
 """Microseconds between two runs: a million of them are three days, too young to be purged."""
 EACH_FAILED = 20
 """One of so many runs failed."""
+EACH_OF_FIRST = 20, 1
+"""One of so many, that with this rest, is the first job's, so that a page of it is full with few runs in all; the others are
+everybody's in turn."""
 BODY = '{"a":1}'
 
 
@@ -48,11 +51,13 @@ def fill_schedules(
         _insert(connection, schema.schedules, schedules)
 
 
-def fill_history(url: str, runs: int, jobs: int) -> None:
-    """A new database with so many runs of so many jobs, all ended, each with its attempt."""
+def fill_history(url: str, runs: int, jobs: int, planned: Sequence[Planned] = ()) -> None:
+    """A new database with so many runs of so many jobs, all ended, each with its attempt. If there is a schedule for each job,
+    they are runs of that, with their instants."""
     with _new(url) as connection:
         _insert_jobs(connection, jobs, "http://127.0.0.1/", ConcurrencyPolicy.PARALLEL)
         ids = connection.execute(select(schema.jobs.c.id).order_by(schema.jobs.c.id)).scalars().all()
+        _insert(connection, schema.schedules, [_schedule(ids[at], at, each) for at, each in enumerate(planned)])
         since = time.time_ns() // 1_000 - runs * 2 * SPACING
         _insert(connection, schema.executions, [_run(ids, number, since) for number in range(min(SEED, runs))])
         written = min(SEED, runs)
@@ -61,6 +66,9 @@ def fill_history(url: str, runs: int, jobs: int) -> None:
             connection.execute(text(_COPY), {"shift": written * SPACING, "first": since + more * SPACING})
             written += more
         connection.execute(text(_ATTEMPTS), _EVIDENCE)
+        if planned:
+            connection.execute(text("UPDATE executions SET schedule_id = job_id"))
+            connection.execute(text(_INSTANTS))
 
 
 @contextmanager
@@ -100,8 +108,9 @@ def _schedule(job_id: int, number: int, planned: Planned) -> dict[str, Any]:
 def _run(job_ids: Sequence[int], number: int, since: int) -> dict[str, Any]:
     at = since + number * SPACING
     failed = number % EACH_FAILED == 0
+    each, rest = EACH_OF_FIRST
     return {
-        "job_id": job_ids[number % len(job_ids)],
+        "job_id": job_ids[0 if number % each == rest else number % len(job_ids)],
         "planned_for": at,
         "triggered_by": "schedule",
         "worker_queue": "default",
@@ -136,6 +145,10 @@ INSERT INTO attempts (execution_id, epoch, number, status, owner, started_at, en
 SELECT id, 1, 1, CASE status WHEN 'FAILED' THEN 'FAILED' ELSE 'SUCCEEDED' END, 'bench', started_at, ended_at, error,
        :request, :body, CASE status WHEN 'FAILED' THEN 500 ELSE 200 END, :headers, :answer
 FROM executions
+"""
+_INSTANTS = """
+INSERT INTO occurrences (schedule_id, planned_for, outcome, instants, execution_id, recorded_at)
+SELECT schedule_id, planned_for, 'FIRED', 1, id, planned_for FROM executions ORDER BY id
 """
 _EVIDENCE = {
     "request": '{"method":"POST","url":"http://127.0.0.1/","headers":{"User-Agent":"ksana"}}',

@@ -2,8 +2,9 @@
 
 make bench ARGS="--only growth"
 
-The store alone, by its own verbs (SQLite). In each round a hundred schedules fire, their runs are claimed and succeed, and lists
-are read. The two databases take turns, so that whatever else the machine does meets both alike.
+The store alone, by its own verbs (SQLite). There are a thousand jobs, each with a schedule and its part of the history. In each
+round a hundred schedules fire, always others, their runs are claimed and succeed, and lists are read. The two databases take
+turns, so that whatever else the machine does meets both alike.
 """
 
 import asyncio
@@ -17,24 +18,25 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bench.filling import fill_history
+from bench.filling import Planned, fill_history
 from bench.options import Options
 from bench.report import Line, at_most
 from bench.spread import Spread
-from ksana.domain.events import SYSTEM
 from ksana.domain.execution import Claim
 from ksana.domain.ledger import Firing
 from ksana.domain.schedule import ScheduleKind, ScheduleSpec, decide_fire
 from ksana.domain.states import ExecutionStatus
 from ksana.engine.clock import SystemClock
-from ksana.store.requests import ClaimRequest, Ending, ExecutionFilter, NewSchedule, PageRequest, StoreOptions
+from ksana.store.requests import ClaimRequest, Ending, ExecutionFilter, PageRequest, StoreOptions
 from ksana.store.sql import open_store
 from ksana.store.sql.store import SqlStore
 
 FEW = 1_000
-JOBS = 10
+JOBS = 1_000
+"""Each with a schedule: what is by job, or by schedule, is in a thousand places."""
 AT_ONCE = 100
 """Schedules that fire together, and runs that are claimed together."""
+EVERY = timedelta(seconds=JOBS // AT_ONCE)
 ROUNDS = 15
 """Of which the median is one measurement."""
 WARM_UP = 3
@@ -66,7 +68,7 @@ def measure(options: Options) -> list[Line]:
 
 async def _measure(history: int, times: int) -> list[Line]:
     with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        sides = [await _side(Path(folder) / f"{size}.db", size) for size in (FEW, history)]
+        sides = [_side(Path(folder) / f"{size}.db", size) for size in (FEW, history)]
         for each in range(WARM_UP + times * ROUNDS):
             for side in sides:
                 await _round(side, counted=each >= WARM_UP)
@@ -75,16 +77,13 @@ async def _measure(history: int, times: int) -> list[Line]:
     return _lines(history, *(side.took for side in sides))
 
 
-async def _side(path: Path, history: int) -> Side:
+def _side(path: Path, history: int) -> Side:
     url = f"sqlite:///{path}"
-    fill_history(url, history, JOBS)
-    store = open_store(url, options=StoreOptions(), clock=SystemClock())
     at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
-    every = ScheduleSpec(kind=ScheduleKind.EVERY, every=timedelta(seconds=1), anchor=at)
-    for number in range(AT_ONCE):
-        new = NewSchedule(f"growth-{number}", every, at, at=at - timedelta(seconds=1))
-        await store.create_schedule(1 + number % JOBS, new, SYSTEM)
-    return Side(store, {}, at)
+    anchors = [at + timedelta(seconds=number // AT_ONCE) for number in range(JOBS)]
+    specs = [ScheduleSpec(kind=ScheduleKind.EVERY, every=EVERY, anchor=each) for each in anchors]
+    fill_history(url, history, JOBS, [Planned(*each) for each in zip(specs, anchors, strict=True)])
+    return Side(open_store(url, options=StoreOptions(), clock=SystemClock()), {}, at)
 
 
 async def _round(side: Side, *, counted: bool) -> None:
