@@ -11,8 +11,8 @@ from ksana.domain.states import ExecutionStatus, RunStatus
 from ksana.domain.workflow_run import WorkflowRun
 
 LOOKED_AT = 10_000
-"""How many rows one page looks at, at the most, where no index tells which of them are meant; and of how many the longest are
-found."""
+"""How many rows of each state one page looks at, at the most, where no index tells which of them are meant; and of how many the
+longest are found."""
 
 
 class RunKind(StrEnum):

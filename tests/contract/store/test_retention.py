@@ -67,6 +67,22 @@ async def test_of_each_job_only_the_newest_are_kept(world: World) -> None:
     assert sorted(run.id for run in await world.executions()) == sorted([*runs[-3:], *alone])
 
 
+async def test_the_newest_are_kept_however_they_ended(world: World) -> None:
+    """In the index that is asked, each state has its own place."""
+    job, other = await world.job(), await world.job()
+    runs: list[int] = []
+    for verb in (world.store.fail, world.store.succeed, world.store.time_out) * 12:
+        claimed = await world.running(job)
+        assert await verb(world.ending(claimed))
+        world.clock.advance(timedelta(minutes=1))
+        runs.append(claimed.execution.id)
+    under_way = await world.running(job)
+    alone = await ended(world, other, 20)
+    assert (await purge(world, world.clock.now() - DAY, keep=20)).runs == 17
+    left = [run.id for run in await world.executions()]
+    assert sorted(left) == sorted([*runs[17:], under_way.execution.id, *alone])
+
+
 async def test_it_goes_in_portions_and_says_when_it_is_done(world: World) -> None:
     await ended(world, await world.job(), 7)
     world.clock.advance(DAY)

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from ksana.domain.errors import CommitUnknown, NotSupported, StoreError
-from ksana.domain.states import ACTIVE, TERMINAL
+from ksana.domain.states import ACTIVE
 from ksana.store.jsonfile import atomic
 from ksana.store.jsonfile.loading import FORMAT, VERSION, Contents, fragment
 from ksana.store.jsonfile.reading import Ids, Unreadable
@@ -19,6 +19,7 @@ from ksana.store.jsonfile.reading_job import read_job
 from ksana.store.jsonfile.reading_schedule import Moment
 from ksana.store.jsonfile.shape import JobRows, job_document
 from ksana.store.jsonfile.text import instant_text
+from ksana.store.sql import latest
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.statements.slots import status_list
 from ksana.store.sql.tx import Tx
@@ -41,12 +42,6 @@ _LEDGER = Statement(
     "SELECT s.job_id, t.* FROM mirror_changes c CROSS JOIN schedules s ON s.job_id = c.job_id CROSS JOIN occurrences t"
     " ON t.schedule_id = s.id"
     " AND t.planned_for = (SELECT max(o.planned_for) FROM occurrences o WHERE o.schedule_id = s.id)"
-)
-# From the newest backwards: past those that have not ended, to the first that has.
-_LAST_RUNS = Statement(
-    "SELECT t.* FROM mirror_changes c CROSS JOIN executions t ON t.id ="
-    " (SELECT e.id FROM executions e INDEXED BY ix_executions_job WHERE e.job_id = c.job_id"
-    f" AND e.status IN ({status_list(TERMINAL)}) ORDER BY e.planned_for DESC, e.id DESC LIMIT 1)"
 )
 _OPEN_RUNS = Statement(
     "SELECT t.* FROM mirror_changes c CROSS JOIN executions t INDEXED BY ix_executions_job_status"
@@ -157,7 +152,7 @@ def _said(rows: JobRows, clock: int) -> bytes:
 
 
 def _rows(tx: Tx) -> dict[int, JobRows]:
-    """The same five questions, however many jobs were touched."""
+    """The same six questions, however many jobs were touched."""
     found = {row.id: JobRows(row) for row in tx.query(_JOBS)}
     for row in tx.query(_SCHEDULES):
         if row.job_id in found:
@@ -165,9 +160,8 @@ def _rows(tx: Tx) -> dict[int, JobRows]:
     for row in tx.query(_LEDGER):
         if row.job_id in found:
             found[row.job_id].ledger[row.schedule_id] = row
-    for row in tx.query(_LAST_RUNS):
-        if row.job_id in found:
-            found[row.job_id].last_run = row
+    for row in latest.last_ended(tx, found):
+        found[row.job_id].last_run = row
     for row in tx.query(_OPEN_RUNS):
         if row.job_id in found:
             found[row.job_id].open_runs.append(row)

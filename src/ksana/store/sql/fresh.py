@@ -6,9 +6,9 @@ load Alembic; and of a file that nobody has written to there is nothing to carry
 
 from functools import lru_cache
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_mock_engine, text
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
+from sqlalchemy.schema import CreateIndex, ExecutableDDLElement
 
 from ksana.store.sql import schema
 
@@ -16,13 +16,15 @@ from ksana.store.sql import schema
 @lru_cache
 def tables() -> tuple[str, ...]:
     """All tables and indexes, as text."""
+    found: list[ExecutableDDLElement] = []
+    schema.metadata.create_all(
+        create_mock_engine("sqlite://", lambda element, *_, **__: found.append(element)),
+        checkfirst=False,
+    )
+    # Of indexes that serve a question alike, SQLite takes the last that was made: always the same.
+    found.sort(key=lambda element: str(element.element.name) if isinstance(element, CreateIndex) else "")
     compiler = sqlite.dialect()
-    found = schema.metadata.sorted_tables
-    made: list[ExecutableDDLElement] = [CreateTable(table) for table in found]
-    made += [
-        CreateIndex(index) for table in found for index in sorted(table.indexes, key=lambda index: str(index.name))
-    ]
-    return tuple(str(element.compile(dialect=compiler)) for element in made)
+    return tuple(str(element.compile(dialect=compiler)) for element in found)
 
 
 def is_untouched(connection: Connection) -> bool:

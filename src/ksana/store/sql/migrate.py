@@ -18,7 +18,7 @@ from ksana.store.sql.errors import translate
 from ksana.store.sql.filelock import hold_file
 from ksana.store.sql.migrations.turns import take_lock
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest revision in migrations/versions (a test compares)."""
 SERVES_FROM = "0003"
 """The oldest program, by its newest revision, that can go on working on this schema while instances are upgraded one by one."""

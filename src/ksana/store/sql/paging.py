@@ -102,8 +102,12 @@ def _page(listing: Listing) -> Statement:
 
 
 def _page_of_several(listing: Listing, dialect: Dialect) -> str:
-    branches = listing.branches(dialect, listing.columns, f"{listing.ordered(dialect)} LIMIT :reach")
-    return f"SELECT u.* FROM {together(branches)}{ordering('u', listing.order)} LIMIT :size OFFSET :offset"
+    """Which rows it has, by what the index tells of them; then those rows."""
+    keys = dict.fromkeys(("t.id", *(f"t.{column.removesuffix(' DESC')}" for column in listing.order)))
+    branches = listing.branches(dialect, ", ".join(keys), f"{listing.ordered(dialect)} LIMIT :reach")
+    page = f"SELECT u.id FROM {together(branches)}{ordering('u', listing.order)} LIMIT :size OFFSET :offset"
+    join = f"{dialect.marks['join']} {listing.table} t ON t.id = k.id"
+    return f"SELECT {listing.columns} FROM ({page}) k {join}{ordering('t', listing.order)}"
 
 
 @lru_cache(maxsize=1_024)

@@ -33,7 +33,7 @@ from ksana.store.requests import (
     ScheduleFilter,
     Unreadable,
 )
-from ksana.store.sql import codec, schema
+from ksana.store.sql import codec, latest, schema
 from ksana.store.sql.paging import Listing, containing, page_of
 from ksana.store.sql.rows import Statement, columns, id_rows
 from ksana.store.sql.tx import Tx
@@ -68,16 +68,6 @@ _SCHEDULES_OF = Statement(
     "SELECT t.* FROM {rows} {join} schedules t ON t.job_id = r.id WHERE t.deleted_at IS NULL ORDER BY t.id", _IDS
 )
 # One look at the end of an index for each, whatever its history.
-_LAST_ENDED = Statement(
-    "SELECT t.* FROM {rows} {join} executions t ON t.id = (SELECT e.id FROM executions e WHERE e.job_id = r.id"
-    " AND e.ended_at IS NOT NULL ORDER BY e.planned_for DESC, e.id DESC LIMIT 1)",
-    _IDS,
-)
-_LAST_ALONE = Statement(
-    "SELECT t.* FROM (SELECT e.* FROM executions e WHERE e.job_id = :job_id AND e.ended_at IS NOT NULL"
-    " ORDER BY e.planned_for DESC, e.id DESC LIMIT :few) t WHERE t.workflow_run_id IS NULL"
-    " ORDER BY t.planned_for DESC, t.id DESC LIMIT 1"
-)
 _LAST_OCCURRENCES = Statement(
     "SELECT t.* FROM {rows} {join} occurrences t ON t.schedule_id = r.id AND t.planned_for ="
     " (SELECT max(o.planned_for) FROM occurrences o WHERE o.schedule_id = r.id)",
@@ -212,17 +202,15 @@ def last_occurrences(tx: Tx, schedule_ids: Sequence[int]) -> dict[int, Occurrenc
 
 
 def last_ended(tx: Tx, job_ids: Sequence[int], *, nodes: bool = True) -> dict[int, Execution]:
-    found = {row.job_id: codec.execution(row) for row in tx.query(_LAST_ENDED, id_rows(job_ids))}
-    if nodes:
-        return found
-    ran = {job_id: run if run.workflow_run_id is None else _last_alone(tx, job_id) for job_id, run in found.items()}
-    return {job_id: run for job_id, run in ran.items() if run is not None}
-
-
-def _last_alone(tx: Tx, job_id: int) -> Execution | None:
-    """The last that was no node, if it is among the last few: no index has them apart."""
-    rows = tx.query(_LAST_ALONE, job_id=job_id, few=FEW)
-    return codec.execution(rows[0]) if rows else None
+    found = {row.job_id: row for row in latest.last_ended(tx, job_ids)}
+    if not nodes:
+        found |= {
+            job_id: alone
+            for job_id, row in found.items()
+            if row.workflow_run_id is not None and (alone := latest.last_alone(tx, job_id, FEW)) is not None
+        }
+        found = {job_id: row for job_id, row in found.items() if row.workflow_run_id is None}
+    return {job_id: codec.execution(row) for job_id, row in found.items()}
 
 
 def next_ready_at(tx: Tx, queues: Sequence[str]) -> datetime | None:

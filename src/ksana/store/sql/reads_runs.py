@@ -7,7 +7,7 @@ from typing import Any
 
 from ksana.domain.clock import to_micros
 from ksana.domain.execution import Execution
-from ksana.domain.states import RUN_TERMINAL, TERMINAL
+from ksana.domain.states import RUN_TERMINAL, TERMINAL, ExecutionStatus
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.requests import ExecutionFilter, Page, PageRequest
 from ksana.store.sql import codec, schema
@@ -41,6 +41,7 @@ _RUNS_BY_KEY = Statement(
 _PLANNED_FOR = Statement("SELECT t.planned_for FROM executions t WHERE t.id = :id")
 TASK, WORKFLOW = 0, 1
 """Which kind a run is of, where both are asked for."""
+EVERY_STATE = frozenset(ExecutionStatus)
 AnyRun = Execution | WorkflowRun
 
 
@@ -111,7 +112,9 @@ def _newest_of(parts: tuple[tuple[int, Listing], ...], dialect: Dialect) -> str:
 
 def of_executions(filters: ExecutionFilter) -> tuple[Listing, Values]:
     conditions: list[str] = []
-    values: Values = state_values(filters.statuses)
+    # The index of jobs has their states before all else: a job's runs, whatever they are, are those of each state.
+    states = filters.statuses or (EVERY_STATE if filters.job_id is not None else frozenset())
+    values: Values = state_values(states)
     if filters.job_id is not None:
         conditions.append("t.job_id = :job_id")
         values["job_id"] = filters.job_id
@@ -131,7 +134,7 @@ def of_executions(filters: ExecutionFilter) -> tuple[Listing, Values]:
         "executions",
         ("id DESC",) if filters.job_id is None else ("planned_for DESC", "id DESC"),
         tuple(conditions),
-        len(filters.statuses),
+        len(states),
         "t.*" if filters.documents else _EXECUTIONS,
         index=_index_of_executions(filters),
         same=same,
@@ -141,7 +144,7 @@ def of_executions(filters: ExecutionFilter) -> tuple[Listing, Values]:
 
 def _index_of_executions(filters: ExecutionFilter) -> str:
     if filters.job_id is not None:
-        return "ix_executions_job_status" if filters.statuses else "ix_executions_job"
+        return "ix_executions_job_status"
     if filters.nodes:
         return ""
     return "ix_executions_status" if filters.statuses else "ix_executions_node"

@@ -3,6 +3,7 @@
 None shuts others out for longer than a moment, however large the table: see `turns.py`.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -61,20 +62,45 @@ def create_index(name: str, table: str, *columns: str, sparse_by: str | None = N
 
 def make_sparse(name: str, table: str, *columns: str, by: str) -> None:
     """The index keeps only rows in which `by` is not NULL from now on, where this can be had. Nobody is without it meanwhile."""
-    if _on("mysql", "mariadb") or _is_sparse(name, table):
+    _remake(_Wanted(name, table, columns, by), f"{name}_sparse")
+
+
+def reorder(name: str, table: str, *columns: str, sparse_by: str) -> None:
+    """The index has its columns in this order from now on. Nobody is without it meanwhile."""
+    _remake(_Wanted(name, table, columns, sparse_by), f"{name}_reordered")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An index as it is to be."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    sparse_by: str
+
+    def create(self, name: str) -> None:
+        create_index(name, self.table, *self.columns, sparse_by=self.sparse_by)
+
+
+def _remake(index: _Wanted, interim: str) -> None:
+    if _is_as(index):
+        return
+    if _on("mysql", "mariadb"):
+        change = f"DROP INDEX {index.name}, ADD INDEX {index.name} ({', '.join(index.columns)})"
+        _alter(index.table, change, "ALGORITHM=INPLACE, LOCK=NONE")
         return
     if _on("sqlite"):  # nobody else has the file, and no index can be given another name
-        drop_index(name, table)
-        create_index(name, table, *columns, sparse_by=by)
+        drop_index(index.name, index.table)
+        index.create(index.name)
         return
-    narrower = f"{name}_sparse"
-    create_index(narrower, table, *columns, sparse_by=by)
+    index.create(interim)
 
     def replace() -> None:
-        op.drop_index(name, table, if_exists=True)
-        op.execute(f"ALTER INDEX {narrower} RENAME TO {name}")
+        op.drop_index(index.name, index.table, if_exists=True)
+        op.execute(f"ALTER INDEX {interim} RENAME TO {index.name}")
 
-    in_turn(op.get_bind(), table, replace)
+    in_turn(op.get_bind(), index.table, replace)
 
 
 def add_column(table: str, *columns: "sa.Column[Any]") -> None:
@@ -120,9 +146,12 @@ def _has_index(name: str, table: str) -> bool:
     return any(index["name"] == name for index in sa.inspect(op.get_bind()).get_indexes(table))
 
 
-def _is_sparse(name: str, table: str) -> bool:
-    found = [each for each in sa.inspect(op.get_bind()).get_indexes(table) if each["name"] == name]
-    return any(option.endswith("_where") for each in found for option in each.get("dialect_options", {}))
+def _is_as(wanted: _Wanted) -> bool:
+    for each in sa.inspect(op.get_bind()).get_indexes(wanted.table):
+        if each["name"] == wanted.name:
+            sparse = any(option.endswith("_where") for option in each.get("dialect_options", {}))
+            return each["column_names"] == list(wanted.columns) and (sparse or _on("mysql", "mariadb"))
+    return False
 
 
 def _added(table: str, column: "sa.Column[Any]") -> str:

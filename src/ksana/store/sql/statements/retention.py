@@ -15,7 +15,7 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.instance import InstanceStatus
 from ksana.domain.states import TERMINAL
 from ksana.store.requests import Purged, PurgeRequest
-from ksana.store.sql import schema
+from ksana.store.sql import latest, schema
 from ksana.store.sql.rows import Statement
 from ksana.store.sql.statements import acknowledging, runtime_state
 from ksana.store.sql.statements.removing import remove, remove_told_of
@@ -138,20 +138,12 @@ def _some_job_may_have_more(tx: Tx, keep: int) -> bool:
 
 
 def _surplus_runs(tx: Tx, jobs: _Portion, request: PurgeRequest) -> list[int]:
-    mine = select(_executions.planned_for).where(_executions.job_id == _jobs.id)
-    newest_to_go = mine.order_by(_executions.planned_for.desc()).offset(request.keep).limit(1).scalar_subquery()
-    edges = select(_jobs.id, newest_to_go.label("planned_for")).where(_jobs.id > jobs.after, _jobs.id <= jobs.last)
+    ids = _ids(tx, select(_jobs.id).where(_jobs.id > jobs.after, _jobs.id <= jobs.last).order_by(_jobs.id))
     found: list[int] = []
-    for job in tx.core(edges.order_by(_jobs.id)):
-        if job.planned_for is None:
-            continue
-        ended = select(_executions.id).where(
-            _executions.job_id == job.id,
-            _executions.planned_for <= job.planned_for,
-            _executions.ended_at.is_not(None),
-            _executions.workflow_run_id.is_(None),
-        )
-        found += _ids(tx, ended.order_by(_executions.planned_for).limit(request.limit - len(found)))
+    for job_id in latest.jobs_that_may_have_more(tx, ids, request.keep):
+        until = latest.beyond(tx, job_id, request.keep)
+        if until is not None:
+            found += latest.ended_by(tx, job_id, until, request.limit - len(found))
         if len(found) >= request.limit:
             break
     return found
