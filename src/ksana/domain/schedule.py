@@ -97,11 +97,15 @@ def decide_fire(spec: ScheduleSpec, schedule_id: int, cursor: datetime, now: dat
     delay = now - fire_time(spec, schedule_id, first)
     if delay < timedelta(0):
         return _decision(spec, schedule_id, first)
-    following = _following(spec, first)
-    if delay <= spec.misfire_grace and (following is None or following > now):
-        # One instant, on time: nearly every decision, at a quarter of the cost of those below.
-        return _decision(spec, schedule_id, following, fires=(first,))
-    return _decide_many(spec, schedule_id, first, now)
+    if delay > spec.misfire_grace:
+        return _decide_many(spec, schedule_id, first, now)
+    # None is late: nearly every decision, of one instant or a few, at a quarter of the cost of those with some that are.
+    fires, following = [first], _following(spec, first)
+    room = _room(spec)
+    while following is not None and fire_time(spec, schedule_id, following) <= now and len(fires) < room:
+        fires.append(following)
+        following = _following(spec, following)
+    return _decision(spec, schedule_id, following, fires=tuple(fires))
 
 
 def passed_over(spec: ScheduleSpec, cursor: datetime | None, now: datetime, reason: str) -> SkippedRange | None:
@@ -140,9 +144,13 @@ def _last_fired_by(spec: ScheduleSpec, schedule_id: int, before: datetime, momen
 
 
 def _on_time(spec: ScheduleSpec, late_until: datetime, due_until: datetime) -> list[datetime]:
-    room = MAX_FIRES - (spec.catchup_limit if spec.misfire is MisfirePolicy.CATCH_UP_LIMITED else 0)
     due = takewhile(lambda instant: instant <= due_until, instants_after(spec, late_until))
-    return list(islice(due, room))
+    return list(islice(due, _room(spec)))
+
+
+def _room(spec: ScheduleSpec) -> int:
+    """For how many that are on time."""
+    return MAX_FIRES - (spec.catchup_limit if spec.misfire is MisfirePolicy.CATCH_UP_LIMITED else 0)
 
 
 def _late_quota(spec: ScheduleSpec, on_time: list[datetime]) -> int:

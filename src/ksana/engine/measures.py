@@ -50,7 +50,7 @@ class Measures:
         self._lateness = Distribution(
             "ksana_lateness_seconds", "From the planned instant to the start.", [], registry, _SECONDS
         )
-        self._skips = Counter("ksana_skips", "Planned instants that were not run.", ["reason"], registry=registry)
+        self._skips = Counts("ksana_skips", "Planned instants that were not run.", ["reason"], registry)
         self._active = Gauge("ksana_runs_active", "Runs that have not ended.", ["status"], registry=registry)
         self._flows = Counter("ksana_workflow_runs", "Workflow runs that ended.", ["status"], registry=registry)
         self._flow_seconds = Histogram(
@@ -83,11 +83,11 @@ class Measures:
         """What `fire` wrote: of what it skipped, the ranges are misfires, the rest was refused by the job."""
         misfired = sum(part.count for part in decision.skipped)
         for part in decision.skipped:
-            self._skips.labels(part.reason).inc(part.count)
+            self._skips.add((part.reason,), part.count)
         if misfired:
             self._misfires.labels(self._task(schedule.job_id)).inc(misfired)
         for reason in fired.refused:
-            self._skips.labels(reason).inc()
+            self._skips.add((reason,))
             self._runs.add((CRONJOB_NAMES[ExecutionStatus.SKIPPED],))
 
     def started(self, claimed: Claimed, at: datetime) -> None:

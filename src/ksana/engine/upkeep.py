@@ -137,7 +137,9 @@ class Watch:
     async def _stop_what_is_lost(self, now: datetime) -> int:
         claims = self._workers.claims
         mine = await self._still_mine(now, claims) if claims else frozenset()
-        lost = [claim for claim in claims if claim not in mine and not await self._reported(claim)]
+        # Under load, hundreds have ended while that was asked, and are nobody's any more.
+        doubtful = [claim for claim in claims if claim not in mine and self._workers.has(claim)]
+        lost = [claim for claim in doubtful if not await self._reported(claim)]
         for claim in lost:
             self._workers.drop(claim)
         return len(lost)

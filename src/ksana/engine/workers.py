@@ -83,6 +83,9 @@ class Workers:
     def claims(self) -> list[Claim]:
         return list(self._tasks)
 
+    def has(self, claim: Claim) -> bool:
+        return claim in self._tasks
+
     def start(self, claimed: Claimed) -> None:
         claim, lane = claim_of(claimed), lane_of(claimed.job.spec)
         work = _Work(claimed, lane, self._clock.monotonic())

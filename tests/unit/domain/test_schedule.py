@@ -401,6 +401,7 @@ def test_every_due_instant_is_decided_once_and_the_cursor_follows(
     assert cursor is not None
     now = fire_time(spec, schedule_id, cursor) + delay
     decision = decide_fire(spec, schedule_id, cursor, now)
+    assert decision == schedule_module._decide_many(spec, schedule_id, cursor, now)  # also where none is late
     last = max([*decision.fires, *(block.last for block in decision.skipped)])
 
     decided = len(decision.fires) + sum(block.count for block in decision.skipped)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -91,7 +92,12 @@ class Targets:
 
 
 def limits_of(job: Row[Any]) -> Limits:
-    return Limits(ConcurrencyPolicy(job.concurrency), job.max_concurrency, job.queue_limit)
+    return _limits(job.concurrency, job.max_concurrency, job.queue_limit)
+
+
+@lru_cache(maxsize=1_024)
+def _limits(policy: str, max_concurrency: int, queue_limit: int) -> Limits:
+    return Limits(ConcurrencyPolicy(policy), max_concurrency, queue_limit)
 
 
 def targets(tx: Tx, job_ids: Iterable[int]) -> Targets:

@@ -15,7 +15,8 @@ JOB_STATES = columns(id="int", status="key")
 
 
 def job_states(job_ids: Iterable[int], statuses: frozenset[ExecutionStatus]) -> list[tuple[int, str]]:
-    return [(job_id, status) for job_id in sorted(set(job_ids)) for status in sorted(statuses)]
+    wanted = sorted(status._value_ for status in statuses)
+    return [(job_id, status) for job_id in sorted(set(job_ids)) for status in wanted]
 
 
 def status_list(statuses: frozenset[ExecutionStatus]) -> str:
