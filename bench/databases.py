@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import text
 from tests.servers.base import Server
@@ -14,7 +14,20 @@ from tests.servers.postgresql import PostgresServer
 from ksana.store.requests import StoreOptions
 from ksana.store.sql.dialects import dialect_of
 
-SERVERS: Mapping[str, type[Server]] = {"postgresql": PostgresServer, "mysql": MySqlServer}
+
+class _Postgres(PostgresServer):
+    memory: ClassVar[str] = "512MB"
+
+
+class _MySql(MySqlServer):
+    """The log as the server has it by itself."""
+
+    memory: ClassVar[str] = "512M"
+    log: ClassVar[str] = "96M"
+
+
+# With as much memory as somebody with a million runs would give them: most of these have room in it.
+SERVERS: Mapping[str, type[Server]] = {"postgresql": _Postgres, "mysql": _MySql}
 NAMES: Mapping[str, str] = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MariaDB"}
 FILE = "ksana.db"
 

@@ -59,7 +59,8 @@ def fill_history(url: str, runs: int, jobs: int, planned: Sequence[Planned] = ()
         ids = connection.execute(select(schema.jobs.c.id).order_by(schema.jobs.c.id)).scalars().all()
         _insert(connection, schema.schedules, [_schedule(ids[at], at, each) for at, each in enumerate(planned)])
         since = time.time_ns() // 1_000 - runs * 2 * SPACING
-        _insert(connection, schema.executions, [_run(ids, number, since) for number in range(min(SEED, runs))])
+        first = [_run(ids, number, since, planned=bool(planned)) for number in range(min(SEED, runs))]
+        _insert(connection, schema.executions, first)
         written = min(SEED, runs)
         while written < runs:
             more = min(written, runs - written)
@@ -67,7 +68,6 @@ def fill_history(url: str, runs: int, jobs: int, planned: Sequence[Planned] = ()
             written += more
         connection.execute(text(_ATTEMPTS), _EVIDENCE)
         if planned:
-            connection.execute(text("UPDATE executions SET schedule_id = job_id"))
             connection.execute(text(_INSTANTS))
 
 
@@ -105,12 +105,14 @@ def _schedule(job_id: int, number: int, planned: Planned) -> dict[str, Any]:
     }
 
 
-def _run(job_ids: Sequence[int], number: int, since: int) -> dict[str, Any]:
+def _run(job_ids: Sequence[int], number: int, since: int, *, planned: bool) -> dict[str, Any]:
     at = since + number * SPACING
     failed = number % EACH_FAILED == 0
     each, rest = EACH_OF_FIRST
+    job_id = job_ids[0 if number % each == rest else number % len(job_ids)]
     return {
-        "job_id": job_ids[0 if number % each == rest else number % len(job_ids)],
+        "job_id": job_id,
+        "schedule_id": job_id if planned else None,
         "planned_for": at,
         "triggered_by": "schedule",
         "worker_queue": "default",
@@ -133,7 +135,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]
 
 
 _STAMPS = {"version": 1, "created_at": 0, "updated_at": 0}
-_SAME = "job_id, triggered_by, worker_queue, status, error, epoch, attempt, open_dependencies"
+_SAME = "job_id, schedule_id, triggered_by, worker_queue, status, error, epoch, attempt, open_dependencies"
 _TIMES = ("planned_for", "created_at", "started_at", "attempt_started_at", "ended_at", "updated_at")
 _COPY = f"""
 INSERT INTO executions ({_SAME}, {", ".join(_TIMES)})

@@ -2,9 +2,9 @@
 
 make bench ARGS="--only growth"
 
-The store alone, by its own verbs (SQLite). There are a thousand jobs, each with a schedule and its part of the history. In each
-round a hundred schedules fire, always others, their runs are claimed and succeed, and lists are read. The two databases take
-turns, so that whatever else the machine does meets both alike.
+The store alone, by its own verbs, on each database. There are a thousand jobs, each with a schedule and its part of the history.
+In each round a hundred schedules fire, always others, their runs are claimed and succeed, and lists are read. The two databases
+take turns, so that whatever else the machine does meets both alike.
 """
 
 import asyncio
@@ -12,15 +12,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from tests.servers.base import MissingError
+
+from bench.databases import NAMES, Databases, databases
 from bench.filling import Planned, fill_history
 from bench.options import Options
-from bench.report import Line, at_most
+from bench.report import Line, at_most, missing
 from bench.spread import Spread
 from ksana.domain.execution import Claim
 from ksana.domain.ledger import Firing
@@ -63,22 +67,30 @@ class Side:
 
 
 def measure(options: Options) -> list[Line]:
-    return asyncio.run(_measure(options.history, options.times))
+    lines: list[Line] = []
+    for store in options.stores:
+        try:
+            with databases(store) as place:
+                lines += asyncio.run(_measure(place, options))
+        except MissingError as error:
+            lines.append(missing(f"growth: {NAMES[store]}", error))
+    return lines
 
 
-async def _measure(history: int, times: int) -> list[Line]:
-    with tempfile.TemporaryDirectory(prefix="ksana-bench-") as folder:
-        sides = [_side(Path(folder) / f"{size}.db", size) for size in (FEW, history)]
-        for each in range(WARM_UP + times * ROUNDS):
+async def _measure(place: Databases, options: Options) -> list[Line]:
+    with ExitStack() as ending:
+        folders = [Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="ksana-bench-"))) for _ in range(2)]
+        sizes = (FEW, options.history)
+        sides = [_side(place.fresh(folder), size) for folder, size in zip(folders, sizes, strict=True)]
+        for each in range(WARM_UP + options.times * ROUNDS):
             for side in sides:
                 await _round(side, counted=each >= WARM_UP)
         for side in sides:
             await side.store.close()
-    return _lines(history, *(side.took for side in sides))
+    return _lines(NAMES[place.kind], options.history, *(side.took for side in sides))
 
 
-def _side(path: Path, history: int) -> Side:
-    url = f"sqlite:///{path}"
+def _side(url: str, history: int) -> Side:
     at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
     anchors = [at + timedelta(seconds=number // AT_ONCE) for number in range(JOBS)]
     specs = [ScheduleSpec(kind=ScheduleKind.EVERY, every=EVERY, anchor=each) for each in anchors]
@@ -114,14 +126,14 @@ async def _timed(side: Side, name: str, work: Callable[[], Awaitable[T]], *, cou
     return answer
 
 
-def _lines(history: int, few: Mapping[str, list[float]], many: Mapping[str, list[float]]) -> list[Line]:
+def _lines(place: str, history: int, few: Mapping[str, list[float]], many: Mapping[str, list[float]]) -> list[Line]:
     lines: list[Line] = []
     for name in few:
         small, large = _medians(few[name]), _medians(many[name])
         lines += [
-            Line.of(f"{name}: with {FEW:,} runs", small, "ms"),
-            Line.of(f"{name}: with {history:,} runs", large, "ms"),
-            Line.of(f"{name}: ratio of the two", large.over(small), "x", at_most(GROWTH)),
+            Line.of(f"{place}, {name}: with {FEW:,} runs", small, "ms"),
+            Line.of(f"{place}, {name}: with {history:,} runs", large, "ms"),
+            Line.of(f"{place}, {name}: ratio of the two", large.over(small), "x", at_most(GROWTH)),
         ]
     return lines
 

@@ -72,6 +72,8 @@ class PostgresServer(Server):
 
     prefix: ClassVar[str] = "pg"
     accounts: ClassVar[tuple[str, ...]] = ("postgres",)
+    memory: ClassVar[str] = "64MB"
+    """For what it keeps of its tables."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # "fast": does not wait for clients to leave
     farewell_signal: ClassVar[signal.Signals] = signal.SIGQUIT  # "immediate": no checkpoint, but frees its memory
 
@@ -114,7 +116,7 @@ class PostgresServer(Server):
             "listen_addresses": LOOPBACK,
             "unix_socket_directories": "",
             "max_connections": "200",
-            "shared_buffers": "64MB",
+            "shared_buffers": self.memory,
             "dynamic_shared_memory_type": "mmap",  # files in the folder, which go with it
             **({} if self.durable else _CARELESS),
         }
