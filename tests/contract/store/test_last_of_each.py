@@ -1,6 +1,6 @@
 """The last of each: one answer for many jobs or schedules, whatever their history."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -31,6 +31,27 @@ async def test_the_last_ended_run_of_each_job_is_the_one_for_the_latest_instant(
     await world.running(one)  # not ended: does not count
     found = await world.store.last_ended([one.id, two.id, none.id])
     assert {job_id: run.id for job_id, run in found.items()} == {one.id: 3, two.id: 2}
+
+
+async def test_the_last_ended_run_may_be_for_an_instant_before_1970(world: World) -> None:
+    job = await world.job()
+    for year, verb in ((1960, world.store.succeed), (1969, world.store.fail)):
+        await world.enqueue(job, ready_at=datetime(year, 7, 20, tzinfo=UTC))
+        (claimed,) = await world.claim()
+        assert await verb(world.ending(claimed))
+    found = await world.store.last_ended([job.id])
+    assert (found[job.id].id, found[job.id].status) == (claimed.execution.id, ExecutionStatus.FAILED)
+
+
+async def test_the_last_ended_run_of_each_of_many_jobs(world: World) -> None:
+    jobs = [await world.job() for _ in range(70)]  # with their states, more than are given as values
+    ran = {job.id: (await world.running(job)) for job in jobs}
+    for claimed in ran.values():
+        assert await world.store.succeed(world.ending(claimed))
+    found = await world.store.last_ended([job.id for job in jobs])
+    assert {job_id: run.id for job_id, run in found.items()} == {
+        job_id: claimed.execution.id for job_id, claimed in ran.items()
+    }
 
 
 async def test_the_last_row_of_each_ledger(world: World) -> None:

@@ -152,7 +152,7 @@ def _said(rows: JobRows, clock: int) -> bytes:
 
 
 def _rows(tx: Tx) -> dict[int, JobRows]:
-    """The same six questions, however many jobs were touched."""
+    """The same five questions, however many jobs were touched."""
     found = {row.id: JobRows(row) for row in tx.query(_JOBS)}
     for row in tx.query(_SCHEDULES):
         if row.job_id in found:
@@ -160,8 +160,8 @@ def _rows(tx: Tx) -> dict[int, JobRows]:
     for row in tx.query(_LEDGER):
         if row.job_id in found:
             found[row.job_id].ledger[row.schedule_id] = row
-    for row in latest.last_ended(tx, found):
-        found[row.job_id].last_run = row
+    for job_id, row in latest.last_ended(tx, found).items():
+        found[job_id].last_run = row
     for row in tx.query(_OPEN_RUNS):
         if row.job_id in found:
             found[row.job_id].open_runs.append(row)

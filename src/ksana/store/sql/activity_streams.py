@@ -95,7 +95,7 @@ class Bounded:
 def stream_of(tx: Tx, filters: ActivityFilter, kind: RunKind) -> Stream:
     if kind is RunKind.JOB:
         runs = ExecutionFilter(filters.job_id, filters.job_statuses, nodes=False, documents=False)
-        listing, values = of_executions(runs)
+        listing, values = of_executions(tx.dialect, runs)
     else:
         flows = RunFilter(filters.workflow_key, filters.workflow_statuses)
         listing, values = of_workflow_runs(flows, "run_state")

@@ -22,8 +22,9 @@ HEAD = "0007"
 """The newest revision in migrations/versions (a test compares)."""
 SERVES_FROM = "0003"
 """The oldest program, by its newest revision, that can go on working on this schema while instances are upgraded one by one."""
+FILE_SERVES_FROM = "0007"
+"""The same of a file, on which no two work at a time: 0007 takes an index away that programs before it name."""
 _SERVES = "schema_serves_from"
-_NOTE = f"INSERT INTO marks (name, at) VALUES ('{_SERVES}', {int(SERVES_FROM)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _make(connection: Connection) -> None:
     from ksana.store.sql import fresh  # noqa: PLC0415 - once in the life of a database
 
     if fresh.is_untouched(connection):
-        fresh.create(connection, HEAD, _NOTE)
+        fresh.create(connection, HEAD, _note(connection))
     else:
         _run(connection)
 
@@ -102,8 +103,14 @@ def _run(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     command.upgrade(config, "head")
     connection.execute(text("DELETE FROM marks WHERE name = :name"), {"name": _SERVES})
-    connection.execute(text(_NOTE))
+    connection.execute(text(_note(connection)))
     connection.commit()
+
+
+def _note(connection: Connection) -> str:
+    """What says which programs this schema serves."""
+    oldest = FILE_SERVES_FROM if connection.dialect.name == "sqlite" else SERVES_FROM
+    return f"INSERT INTO marks (name, at) VALUES ('{_SERVES}', {int(oldest)})"
 
 
 def _status(connection: Connection) -> SchemaStatus:

@@ -120,9 +120,24 @@ def _counts(listings: tuple[Listing, ...], dialect: Dialect) -> str:
     most, counts, reached = MAX_PAGED_ROWS, list[str](), list[str]()
     for listing in listings:
         reached += [f"({each})" for each in listing.branches(dialect, f"{most} AS one", f" LIMIT 1 OFFSET {most - 1}")]
-        for branch in listing.branches(dialect, "1 AS one", f" LIMIT {most}"):
-            counts.append(f"(SELECT count(*) FROM ({branch}) c{len(counts)})")
+        counts.append(_sum_of(listing.branches(dialect, "1 AS one", f" LIMIT {most}")))
     return f"SELECT coalesce({', '.join(reached)}, {' + '.join(counts)}) AS number"
+
+
+def number_of(tx: Tx, listing: Listing, values: dict[str, Any], most: int) -> int:
+    """How many rows it has, by the index alone, counting no more than `most` of each state."""
+    return int(tx.query(_number(listing), most=most, **values)[0][0])
+
+
+@lru_cache(maxsize=64)
+def _number(listing: Listing) -> Statement:
+    return Statement(
+        lambda dialect, _: f"SELECT {_sum_of(listing.branches(dialect, '1 AS one', ' LIMIT :most'))} AS number"
+    )
+
+
+def _sum_of(branches: list[str]) -> str:
+    return " + ".join(f"(SELECT count(*) FROM ({branch}) c{number})" for number, branch in enumerate(branches))
 
 
 def together(parts: list[str]) -> str:

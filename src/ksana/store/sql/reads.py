@@ -202,7 +202,7 @@ def last_occurrences(tx: Tx, schedule_ids: Sequence[int]) -> dict[int, Occurrenc
 
 
 def last_ended(tx: Tx, job_ids: Sequence[int], *, nodes: bool = True) -> dict[int, Execution]:
-    found = {row.job_id: row for row in latest.last_ended(tx, job_ids)}
+    found = latest.last_ended(tx, job_ids)
     if not nodes:
         found |= {
             job_id: alone

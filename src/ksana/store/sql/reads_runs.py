@@ -46,7 +46,7 @@ AnyRun = Execution | WorkflowRun
 
 
 def executions(tx: Tx, filters: ExecutionFilter, page: PageRequest) -> Page[Execution]:
-    listing, values = of_executions(filters)
+    listing, values = of_executions(tx.dialect, filters)
     if page.before_id is not None:
         listing, more = _following(tx, listing, page.before_id)
         values |= more
@@ -66,7 +66,7 @@ def all_runs(tx: Tx, tasks: ExecutionFilter | None, workflows: RunFilter | None,
     parts: list[tuple[int, Listing]] = []
     values: Values = {}
     if tasks is not None:
-        listing, values = of_executions(tasks)
+        listing, values = of_executions(tx.dialect, tasks)
         parts.append((TASK, listing))
     if workflows is not None:
         listing, more = of_workflow_runs(workflows, "run_state")
@@ -110,10 +110,10 @@ def _newest_of(parts: tuple[tuple[int, Listing], ...], dialect: Dialect) -> str:
     return f"SELECT u.kind, u.id FROM {together(branches)}{order} LIMIT :size OFFSET :offset"
 
 
-def of_executions(filters: ExecutionFilter) -> tuple[Listing, Values]:
+def of_executions(dialect: Dialect, filters: ExecutionFilter) -> tuple[Listing, Values]:
     conditions: list[str] = []
-    # The index of jobs has their states before all else: a job's runs, whatever they are, are those of each state.
-    states = filters.statuses or (EVERY_STATE if filters.job_id is not None else frozenset())
+    by_state = filters.job_id is not None and not dialect.has_runs_by_job
+    states = filters.statuses or (EVERY_STATE if by_state else frozenset())
     values: Values = state_values(states)
     if filters.job_id is not None:
         conditions.append("t.job_id = :job_id")
@@ -136,18 +136,18 @@ def of_executions(filters: ExecutionFilter) -> tuple[Listing, Values]:
         tuple(conditions),
         len(states),
         "t.*" if filters.documents else _EXECUTIONS,
-        index=_index_of_executions(filters),
+        index=_index_of_executions(filters, by_state=bool(states)),
         same=same,
         lasting=filters.statuses <= TERMINAL,
     ), values
 
 
-def _index_of_executions(filters: ExecutionFilter) -> str:
+def _index_of_executions(filters: ExecutionFilter, *, by_state: bool) -> str:
     if filters.job_id is not None:
-        return "ix_executions_job_status"
+        return "ix_executions_job_status" if by_state else "ix_executions_job"
     if filters.nodes:
         return ""
-    return "ix_executions_status" if filters.statuses else "ix_executions_node"
+    return "ix_executions_status" if by_state else "ix_executions_node"
 
 
 def _following(tx: Tx, listing: Listing, before_id: int) -> tuple[Listing, Values]:

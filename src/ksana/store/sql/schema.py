@@ -230,9 +230,9 @@ executions = _table(
     # Also how runs of jobs are told from nodes: of those, both are NULL.
     Index("ix_executions_node", "workflow_run_id", "node_id", "id"),
     # Without nodes that carry their job themselves. The state first: what has not ended lies together, on few pages, and a run is
-    # written to its job's own place once, when it ends. Lists of a job follow it state by state.
+    # written to its job's own place once, when it ends.
     _sparse("ix_executions_job_status", "status", "job_id", "planned_for", "id", by="job_id"),
-    # Asked for by programs of revision 0006 and before, which nobody runs beside this one on a file.
+    # Not on SQLite, where lists of a job follow the one above state by state: see `Dialect.has_runs_by_job`.
     _sparse("ix_executions_job", "job_id", "planned_for", "id", by="job_id").ddl_if(
         callable_=lambda *_, dialect, **__: dialect.name != SQLITE
     ),

@@ -85,6 +85,8 @@ class Dialect(ABC):
     """The question that is answered differently after somebody else has written; empty where there are always others."""
     gathers_rows: ClassVar[bool] = False
     """Whether many rows are better taken from it as one JSON text than one by one."""
+    has_runs_by_job: ClassVar[bool] = True
+    """Whether there is an index of each job's runs, whatever their states. Else they are asked for state by state."""
     shared: ClassVar[bool]
     """Whether several processes may use the database at once: then leases follow its clock and a COMMIT can be ambiguous."""
 

@@ -33,6 +33,8 @@ class SqliteDialect(Dialect):
     or_fail = "OR FAIL"
     # Its driver lets go of the interpreter's lock for each row, and has to wait until the event loop lets it have it again.
     gathers_rows = True
+    # Each job has its own page there, once it has a past, and each page that is changed is written whole.
+    has_runs_by_job = False
     patience = PATIENCE
     begin = "BEGIN IMMEDIATE"
     others_wrote = "PRAGMA data_version"
@@ -47,7 +49,8 @@ class SqliteDialect(Dialect):
         "by_id": "",
         "by_ready": "",
         "in_ready_index": "t.ready_at IS NOT NULL",
-        "by_job_status": "",
+        # Of indexes that serve alike it takes the one that was made last, which differs between new files and migrated ones.
+        "by_job_status": "INDEXED BY ix_executions_job_status",
         # Else the planner may take the states first, and go through all of a run's waiting nodes for each that is asked for.
         "by_node": "INDEXED BY ix_executions_node",
         "status": "t.status",

@@ -87,8 +87,9 @@ def _remake(index: _Wanted, interim: str) -> None:
     if _is_as(index):
         return
     if _on("mysql", "mariadb"):
-        change = f"DROP INDEX {index.name}, ADD INDEX {index.name} ({', '.join(index.columns)})"
-        _alter(index.table, change, "ALGORITHM=INPLACE, LOCK=NONE")
+        dropped = [f"DROP INDEX {index.name}"] if _has_index(index.name, index.table) else []
+        added = f"ADD INDEX {index.name} ({', '.join(index.columns)})"
+        _alter(index.table, ", ".join([*dropped, added]), "ALGORITHM=INPLACE, LOCK=NONE")
         return
     if _on("sqlite"):  # nobody else has the file, and no index can be given another name
         drop_index(index.name, index.table)

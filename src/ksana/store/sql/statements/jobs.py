@@ -23,7 +23,7 @@ DROP = ExecutionMove(
 _jobs = schema.jobs.c
 
 _DROP_UNSTARTED = Statement(
-    f"UPDATE executions SET status = '{DROP.target}', ready_at = NULL, ended_at = :at, updated_at = :at,"
+    f"UPDATE executions {{by_job_status}} SET status = '{DROP.target}', ready_at = NULL, ended_at = :at, updated_at = :at,"
     f" reason = 'job_deleted' WHERE job_id = :job_id AND status IN ({status_list(DROP.sources)})"
     # A node of a workflow runs with what its run started with.
     " AND workflow_run_id IS NULL"

@@ -140,7 +140,7 @@ def _some_job_may_have_more(tx: Tx, keep: int) -> bool:
 def _surplus_runs(tx: Tx, jobs: _Portion, request: PurgeRequest) -> list[int]:
     ids = _ids(tx, select(_jobs.id).where(_jobs.id > jobs.after, _jobs.id <= jobs.last).order_by(_jobs.id))
     found: list[int] = []
-    for job_id in latest.jobs_that_may_have_more(tx, ids, request.keep):
+    for job_id in latest.jobs_with_more(tx, ids, request.keep):
         until = latest.beyond(tx, job_id, request.keep)
         if until is not None:
             found += latest.ended_by(tx, job_id, until, request.limit - len(found))

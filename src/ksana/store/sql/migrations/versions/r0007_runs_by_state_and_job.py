@@ -2,7 +2,8 @@
 SQLite, lists of a job follow it for each state, and the one without states goes.
 
 With the job first, each step of a run was written to its job's own page: three for each run, and one more in the other index.
-On a file each page is a write of its own. Servers keep the other index, which programs of the revisions before name.
+On a file each page is a write of its own. Servers keep the other index: there it costs little, and programs of the revisions
+before name it.
 """
 
 from alembic import op
