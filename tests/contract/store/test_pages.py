@@ -64,7 +64,7 @@ def _instant(run: dict[str, object], execution_id: int) -> dict[str, object]:
     return {**told, "outcome": "FIRED", "instants": 1, "execution_id": execution_id}
 
 
-async def pages(store: SqlStore, url: str, work: Callable[[], Awaitable[object]]) -> int:
+async def pages(url: str, work: Callable[[], Awaitable[object]]) -> int:
     """How many that writes."""
     with closing(sqlite3.connect(database_path(url), isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -74,20 +74,18 @@ async def pages(store: SqlStore, url: str, work: Callable[[], Awaitable[object]]
 
 
 async def test_a_fire_writes_a_page_for_each_ledger_and_few_others(
-    world: World, store: SqlStore, url: str, schedules: list[Schedule]
+    world: World, url: str, schedules: list[Schedule]
 ) -> None:
     world.clock.advance(MINUTE)
-    written = await pages(store, url, world.fire_due)
+    written = await pages(url, world.fire_due)
     assert len(await world.claim()) == JOBS
     assert written <= JOBS + TOGETHER
 
 
-async def test_a_claim_writes_no_page_for_each_job(
-    world: World, store: SqlStore, url: str, schedules: list[Schedule]
-) -> None:
+async def test_a_claim_writes_no_page_for_each_job(world: World, url: str, schedules: list[Schedule]) -> None:
     world.clock.advance(MINUTE)
     await world.fire_due()
-    assert await pages(store, url, world.claim) <= TOGETHER
+    assert await pages(url, world.claim) <= TOGETHER
 
 
 async def test_ends_write_a_page_for_each_job_and_few_others(
@@ -100,5 +98,5 @@ async def test_ends_write_a_page_for_each_job_and_few_others(
     async def end_all() -> None:
         assert all(await asyncio.gather(*(store.succeed(world.ending(each)) for each in claimed)))
 
-    assert await pages(store, url, end_all) <= JOBS + TOGETHER
+    assert await pages(url, end_all) <= JOBS + TOGETHER
     assert len(claimed) == JOBS
