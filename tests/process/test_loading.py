@@ -17,7 +17,7 @@ from ksana.settings import load
 async def start():
     loaded = load(flags={"--data-dir": sys.argv[1]})
     instance = await process.open_instance(loaded, SystemClock(), asyncio.Event(), "http://127.0.0.1:1")
-    process._configured(instance)
+    process.configured(instance.app())
     await instance.start()
     await instance.health()
     print(*(each for each in sys.modules))

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 import uvicorn
 import uvloop
+from starlette.types import ASGIApp
 
 from ksana import __version__, failpoints
 from ksana.bootstrap import Instance, open_instance
@@ -34,6 +35,9 @@ LAST_WRITES = timedelta(seconds=5)
 BACKLOG = 2048
 UNREAD_MILLISECONDS = 60_000
 """A client that has taken nothing for so long, though there is something for it, is cut off by the system."""
+IDLE_SECONDS = 75
+"""How long a connection stays open between two requests: longer than the pools of clients and balancers keep theirs (5 to 60 s by
+default), so that it is they who close it, and no request meets a connection that is just being closed."""
 YOUNG = 20_000
 """How many more objects there are before garbage is looked for: with Python's 700, a twelfth of a run's CPU goes into looking at
 what hundreds of runs in flight are made of, and nearly all of it is in use."""
@@ -126,7 +130,7 @@ async def _close(instance: Instance, stop: Stop) -> None:
 
 
 async def _answer(instance: Instance, listener: socket.socket, stop: Stop, clock: Clock) -> None:
-    server = Server(_configured(instance))
+    server = Server(configured(instance.app()))
     await instance.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:
@@ -168,10 +172,12 @@ async def _until(event: asyncio.Event, task: "asyncio.Task[None]") -> None:
     waiting.cancel()
 
 
-def _configured(instance: Instance) -> uvicorn.Config:
+def configured(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves the app."""
     return uvicorn.Config(
-        instance.app(),
+        app,
         http=BoundedProtocol,
+        timeout_keep_alive=IDLE_SECONDS,
         ws="none",
         loop="none",
         lifespan="off",

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-import uvicorn
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from ksana.cli import protocol
-from ksana.cli.process import Server
+from ksana.cli.process import Server, configured
 from ksana.cli.protocol import MAX_HEAD, BoundedProtocol
 
 PATIENCE = 20.0
+KEPT_BY_A_BALANCER = 60.0
 BEGIN = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 HUGE = b"X-%d: " + b"a" * 1_000 + b"\r\n"
 
@@ -27,15 +27,20 @@ async def counting(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.fixture
-async def address() -> AsyncIterator[tuple[str, int]]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    options = {"http": BoundedProtocol, "ws": "none", "loop": "none", "lifespan": "off", "log_config": None}
-    server = Server(uvicorn.Config(counting, **options))  # type: ignore[arg-type]
-    serving = asyncio.create_task(server.serve([listener]))
-    await server.answering.wait()
-    yield listener.getsockname()
-    server.end(timedelta(0))
-    await serving
+async def server() -> AsyncIterator[Server]:
+    server = Server(configured(counting))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve([listener]))
+        await server.answering.wait()
+        yield server
+        server.end(timedelta(0))
+        await serving
+
+
+@pytest.fixture
+def address(server: Server) -> tuple[str, int]:
+    found: tuple[str, int] = server.servers[0].sockets[0].getsockname()
+    return found
 
 
 async def answered(address: tuple[str, int], *parts: bytes) -> bytes:
@@ -95,4 +100,18 @@ async def test_who_comes_to_an_end_in_time_is_not(address: tuple[str, int], monk
             writer.write(BEGIN + b"Content-Length: 2\r\n\r\nab")
             assert (await reader.readuntil(b"\r\n\r\n2")).startswith(b"HTTP/1.1 200 OK")
             await asyncio.sleep(0.1)  # longer than a request may take
+    writer.close()
+
+
+async def test_between_two_requests_a_connection_outlives_the_pool_of_its_client(
+    server: Server, address: tuple[str, int]
+) -> None:
+    reader, writer = await asyncio.open_connection(*address)
+    for _ in range(2):
+        writer.write(BEGIN + b"Content-Length: 1\r\n\r\nb")
+        assert (await reader.readuntil(b"\r\n\r\n1")).startswith(b"HTTP/1.1 200 ")
+    [kept] = server.server_state.connections
+    assert isinstance(kept, BoundedProtocol)
+    assert kept.timeout_keep_alive_task is not None
+    assert kept.timeout_keep_alive_task.when() - asyncio.get_running_loop().time() > KEPT_BY_A_BALANCER
     writer.close()
