@@ -3,8 +3,9 @@
 from typing import Any
 
 from ksana.domain.execution import Claim
+from ksana.domain.states import ACTIVE, FAILURES, STOPS
 from ksana.store.sql.live import Live, Running
-from ksana.store.sql.statements.runs import RunNow
+from ksana.store.sql.statements.runs import UNTOLD, RunNow
 
 
 class Checked(Live[RunNow]):
@@ -31,10 +32,20 @@ class Checked(Live[RunNow]):
             assert (found.reason, found.error) == (found.row.reason, found.row.error)
             names = found.row._fields
             counts = {"open_nodes": found.open, "failed_nodes": found.failed, "stopped_nodes": found.stopped}
-            believed = found.row._replace(**counts)
+            believed = found.row._replace(**counts, updated_at=found.told_at)
             stored = self._stored("workflow_runs", names, run_id)
+            if stored is not None and not found.counted:
+                stored = self._with_its_counts(found.row._make(stored))
             assert stored == tuple(believed), f"believed {believed}, stored {stored}"
         return found
+
+    def _with_its_counts(self, stored: Any) -> tuple[Any, ...]:
+        """A run whose row does not tell them."""
+        assert stored.open_nodes == UNTOLD
+        question = "SELECT status FROM executions WHERE workflow_run_id = ? AND parent_id IS NULL"
+        states = [each for (each,) in self._connection.cursor().execute(question, (stored.id,))]
+        open_, failed, stopped = (sum(each in kind for each in states) for kind in (ACTIVE, FAILURES, STOPS))
+        return tuple(stored._replace(open_nodes=open_, failed_nodes=failed, stopped_nodes=stopped))
 
     def _stored(self, table: str, names: tuple[str, ...], row_id: int) -> tuple[Any, ...] | None:
         question = f"SELECT {', '.join(names)} FROM {table} WHERE id = ?"

@@ -208,7 +208,9 @@ HOLDS_SLOT = frozenset({E_.RUNNING, E_.RETRYING, E_.CALLBACK_PENDING})
 """Counts against its job's concurrency limit: from its first attempt until its end, so that queued runs keep their order."""
 SUCCEEDED = frozenset({E_.SUCCESS, E_.CALLBACK_SUCCESS})
 UNSUCCESSFUL = _UNSUCCESSFUL
-FAILURES = UNSUCCESSFUL - {E_.CANCELED, E_.STOPPED}
+STOPS = frozenset({E_.CANCELED, E_.STOPPED})
+"""Ended because somebody asked for it."""
+FAILURES = UNSUCCESSFUL - STOPS
 """Ended badly, and nobody asked for it."""
 RETRYABLE_BY_HAND = UNSUCCESSFUL
 COMPLETABLE_BY_HAND = UNSUCCESSFUL | {E_.RUNNING, E_.CALLBACK_PENDING, E_.DELEGATED}

@@ -38,9 +38,6 @@ class WorkflowRun:
     """The node of another run that this one works for."""
     depth: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
-    open_nodes: int = 0
-    failed_nodes: int = 0
-    stopped_nodes: int = 0
     error: str | None = None
     reason: str | None = None
     """Why it was stopped, closed or queued."""

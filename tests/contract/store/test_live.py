@@ -5,18 +5,20 @@
 
 import asyncio
 import sqlite3
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ksana.domain.execution import Claim
 from ksana.domain.states import ExecutionStatus as S
+from ksana.domain.states import RunStatus
 from ksana.engine.runner import claim_of
 from ksana.store.requests import ClaimRequest, Ending
 from ksana.store.sql import live as knowing
 from ksana.store.sql.live import Live
 from ksana.store.sql.rows import Statement, columns, insert_rows, keeping, update_by_id
-from ksana.store.sql.statements import claiming
+from ksana.store.sql.statements import claiming, runs
 from ksana.store.sql.statements.runs import RunNow
 from ksana.store.sql.store import SqlStore
 from ksana.store.sql.tx import Tx
@@ -25,6 +27,7 @@ from tests.contract.store.world import ANNA, World
 from tests.knowing import Checked
 from tests.unit.engine.workflow_world import Flow, node
 
+_STORED = Statement("SELECT t.* FROM workflow_runs t WHERE t.public_id = :key")
 pytestmark = pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)
 
 
@@ -51,14 +54,62 @@ async def test_a_run_that_goes_on_is_not_asked_for_again(flow: Flow, store: SqlS
     await flow.start([node("a"), node("b", "a"), node("c", "b"), node("d", "c")])
     now = flow.simulation.clock.now()
     [claimed] = await store.claim(ClaimRequest("one", 1), now)
-    for asks_for_the_run in (1, 0):
+    for of_the_run in (2, 0):
         with counting(store) as count:
             ended = asyncio.ensure_future(store.succeed(Ending(claim_of(claimed), now, output={})))
             [claimed] = await store.claim(ClaimRequest("one", 1), now)
             assert await ended
-        # The attempt, its end, that it happened, what comes after, the run, what else is ready, that it is ours.
-        assert count.statements <= 7 + asks_for_the_run
+        # The attempt, its end, that it happened, what comes after, what else is ready, that it is ours. The run is read, and
+        # written once: as one whose nodes are to be counted.
+        assert count.statements <= 6 + of_the_run
         assert count.commits == 1
+
+
+async def stored_run(store: SqlStore, key: str) -> Any:
+    found = await store._read(lambda tx: tx.query(_STORED, key=key))
+    return found[0]
+
+
+async def end_next(flow: Flow, store: SqlStore, error: str | None = None) -> None:
+    now = flow.simulation.clock.now()
+    [claimed] = await store.claim(ClaimRequest("one", 1), now)
+    ending = Ending(claim_of(claimed), now, output={}, error=error)
+    assert await (store.succeed(ending) if error is None else store.fail(ending))
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_counts_that_were_not_written_are_counted(flow: Flow, store: SqlStore, *, forgets: bool) -> None:
+    run = await flow.start([node("a"), node("b"), node("c", "b"), node("d", "c")])
+    await end_next(flow, store, error="no")
+    for _ in range(3):
+        assert (await flow.reread(run)).status is RunStatus.RUNNING
+        if forgets:
+            known(store).forget()
+        await end_next(flow, store)
+    assert (await flow.reread(run)).status is RunStatus.FAILED
+    stored = await stored_run(store, run)
+    assert (stored.open_nodes, stored.failed_nodes, stored.stopped_nodes) == (0, 1, 0)
+
+
+async def test_of_a_small_run_they_are_not_written_while_it_goes_on(flow: Flow, store: SqlStore) -> None:
+    run = await flow.start([node("a"), node("b", "a"), node("c", "b"), node("d", "c")])
+    for _ in range(2):
+        await end_next(flow, store)
+        assert (await stored_run(store, run)).open_nodes == runs.UNTOLD
+    changed = (await stored_run(store, run)).updated_at
+    flow.simulation.clock.advance(timedelta(microseconds=runs.MICROS_BETWEEN))
+    await end_next(flow, store)  # that it goes on is told now and then
+    assert (await stored_run(store, run)).updated_at == changed + runs.MICROS_BETWEEN
+    await end_next(flow, store)
+    assert (await stored_run(store, run)).open_nodes == 0
+
+
+async def test_of_a_large_one_they_are(flow: Flow, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "SOON_COUNTED", 2)
+    run = await flow.start([node("a"), node("b", "a"), node("c", "b")])
+    for left in (2, 1, 0):
+        await end_next(flow, store)
+        assert (await stored_run(store, run)).open_nodes == left
 
 
 async def test_nor_is_one_of_which_a_node_is_tried_again(flow: Flow, store: SqlStore) -> None:

@@ -106,7 +106,7 @@ async def test_two_instances_end_two_predecessors_at_once(
         last = await claimed(store, clock)
         assert await other.succeed(Ending(last["d"], clock.now()))
         found = await flow.reread(run)
-        assert (found.status, found.open_nodes) == (RunStatus.SUCCESS, 0)
+        assert found.status is RunStatus.SUCCESS
 
 
 async def test_a_person_completes_what_a_worker_just_ends(
@@ -150,7 +150,7 @@ async def test_a_stop_races_with_an_end_and_with_a_claim(
         for left in more.values():
             await store.succeed(Ending(left, clock.now()))
         found = await flow.reread(run.key)
-        assert (found.status, found.open_nodes) == (RunStatus.STOPPED, 0)
+        assert found.status is RunStatus.STOPPED
         assert await claimed(store, clock) == {}
 
 

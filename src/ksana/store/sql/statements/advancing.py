@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from ksana.domain.dag import Advance, Skip, Standing, Tally, standing_of
 from ksana.domain.events import EventType
-from ksana.domain.states import ACTIVE, ExecutionMove, ExecutionStatus, RunStatus
+from ksana.domain.states import ACTIVE, FAILURES, STOPS, ExecutionMove, ExecutionStatus, RunStatus
 from ksana.domain.values import immutable
 from ksana.domain.workflow import MAX_ITEMS
 from ksana.domain.workflow_run import FAIL_FAST
@@ -140,10 +140,6 @@ def _count(runs: dict[int, RunNow], nodes: Iterable[Moved]) -> None:
             run.failed += 1
             if run.error is None:
                 run.error = f"node {each.row.node_id}: {each.error}"  # the first one; the others are with their nodes
-
-
-FAILURES = frozenset({_S.FAILED, _S.TIMEOUT, _S.FAILED_TIMEOUT})
-STOPS = frozenset({_S.STOPPED, _S.CANCELED})
 
 
 def _halt_failed(runs: dict[int, RunNow], failed: Iterable[Moved], follow: FollowUp) -> None:

@@ -35,10 +35,12 @@ from ksana.domain.events import Actor, EventType
 from ksana.domain.states import (
     COMPLETABLE_BY_HAND,
     DEFERRED,
+    FAILURES,
     JOBCHAIN_NODE_NAMES,
     RETRYABLE_BY_HAND,
     RUN_REOPENABLE,
     SKIPPABLE_BY_HAND,
+    STOPS,
     UNSUCCESSFUL,
     AttemptStatus,
     ExecutionStatus,
@@ -49,8 +51,6 @@ from ksana.store.sql import schema
 from ksana.store.sql.rows import Statement, columns, to_json, update_by_id
 from ksana.store.sql.statements import admission, runs, stopping
 from ksana.store.sql.statements.advancing import (
-    FAILURES,
-    STOPS,
     WRITE_DECIDED,
     decided_row,
     fill,
@@ -280,7 +280,7 @@ def _rewrite(tx: Tx, rewriting: Rewriting, actor: Actor, asked: Iterable[str] = 
     if rewriting.said:
         tx.run(_SAY, [_said_row(rows[node].id, said, at) for node, said in sorted(rewriting.said.items())], at=at)
     _write_decided(tx, rewriting, rows, anew, evaluation)
-    _recount_run(tx, run)
+    runs.recount(tx, run)
     _go_on(run, at)
     ended = run.end_if_done(at)
     runs.write(tx, [run], at)
@@ -327,16 +327,6 @@ def _write_decided(
         tx.run(_BEGIN_AGAIN, sorted((rows[node].id,) for node in anew))
     told = [skip_told(rewriting.run.id, node, skip_) for node, skip_ in evaluation.skipped.items()]
     record_events(tx, rewriting.at, told)
-
-
-def _recount_run(tx: Tx, run: RunNow) -> None:
-    """From the rows as they are now."""
-    of_run = select(_nodes.status, _nodes.ended_at).where(_nodes.workflow_run_id == run.id, _nodes.parent_id.is_(None))
-    found = tx.core(of_run)
-    run.open = sum(row.ended_at is None for row in found)
-    run.failed = sum(row.status in FAILURES for row in found)
-    run.stopped = sum(row.status in STOPS for row in found)
-    run.changed = True
 
 
 def _go_on(run: RunNow, at: int) -> None:

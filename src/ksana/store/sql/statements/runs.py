@@ -1,15 +1,15 @@
 """Workflow runs as a transaction sees them: locked first, before any of their nodes, so that what happens to one run happens
 in turn; changed in memory; written once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row
 
 from ksana.domain.events import EventType
-from ksana.domain.states import RUN_ADMITTED, RUN_TERMINAL, RunMove, RunStatus
+from ksana.domain.states import ACTIVE, FAILURES, RUN_ADMITTED, RUN_TERMINAL, STOPS, ExecutionStatus, RunMove, RunStatus
 from ksana.domain.workflow import Snapshot
 from ksana.domain.workflow_run import ended_status
 from ksana.store.sql.live import Live
@@ -26,10 +26,21 @@ _IDS = columns(id="int")
 _LOCK = Statement(
     "SELECT t.id, t.public_id, t.workflow_id, t.status, t.reason, t.error, t.snapshot, t.open_nodes, t.failed_nodes,"
     " t.stopped_nodes, t.parent_execution_id, t.deadline_at, t.started_at, t.ended_at, t.plan_id, t.task_id, t.tenant_id,"
-    " t.fence"
+    " t.fence, t.updated_at"
     " FROM {rows} {join} workflow_runs t {by_id} ON t.id = r.id ORDER BY t.id {for_update}",
     _IDS,
 )
+_NODES = Statement(
+    "SELECT t.workflow_run_id, t.status, count(*) AS number FROM {rows} {join} executions t {by_node}"
+    " ON t.workflow_run_id = r.id WHERE t.parent_id IS NULL GROUP BY t.workflow_run_id, t.status",
+    _IDS,
+)
+UNTOLD = -1
+"""In place of how many nodes of a run are open: its row does not say so, they are to be counted."""
+SOON_COUNTED = 100
+"""Nodes of a run up to which who knows their counts need not write them: should they be forgotten, they are soon counted."""
+MICROS_BETWEEN = 1_000_000
+"""That such a run has changed is written after so long at the latest."""
 _RUN = columns(
     id="int",
     status="text",
@@ -51,6 +62,14 @@ _WRITE_COUNTS = keeping(
 )
 
 
+class Counts(NamedTuple):
+    """Of the nodes of a run."""
+
+    open: int = 0
+    failed: int = 0
+    stopped: int = 0
+
+
 @dataclass(slots=True)
 class RunNow:
     """A run that the transaction has locked, as it stands by now."""
@@ -67,6 +86,10 @@ class RunNow:
     deadline_at: int | None
     started_at: int | None
     ended_at: int | None
+    told_at: int
+    """When its row was written,"""
+    counted: bool
+    """and whether that says how many nodes are open, failed and stopped."""
     changed: bool = False
 
     @property
@@ -86,6 +109,9 @@ class RunNow:
             and self.started_at == row.started_at
             and self.ended_at == row.ended_at
         )
+
+    def count(self, counts: "Counts") -> None:
+        self.open, self.failed, self.stopped = counts
 
     def move(self, target: RunStatus) -> None:
         """IllegalTransition if there is no such way."""
@@ -129,7 +155,29 @@ def lock(tx: Tx, run_ids: Iterable[int | None]) -> dict[int, RunNow]:
 def _read(tx: Tx, run_ids: list[int]) -> dict[int, RunNow]:
     rows = tx.query(_LOCK, [(each,) for each in run_ids])
     started_with = snapshots.read(tx, (row.snapshot for row in rows))
-    return {row.id: _as_read(row, started_with[row.snapshot]) for row in rows}
+    found = {row.id: _as_read(row, started_with[row.snapshot]) for row in rows}
+    for run_id, counts in _counts_of(tx, [run.id for run in found.values() if not run.counted]).items():
+        found[run_id].count(counts)
+    return found
+
+
+def recount(tx: Tx, run: RunNow) -> None:
+    """From its nodes as they are now."""
+    run.count(_counts_of(tx, [run.id])[run.id])
+    run.changed = True
+
+
+def _counts_of(tx: Tx, run_ids: list[int]) -> dict[int, Counts]:
+    if not run_ids:
+        return {}
+    states: dict[int, dict[ExecutionStatus, int]] = {each: {} for each in run_ids}
+    for row in tx.query(_NODES, [(each,) for each in run_ids]):
+        states[row.workflow_run_id][ExecutionStatus(row.status)] = row.number
+    return {each: _counts_by(found) for each, found in states.items()}
+
+
+def _counts_by(states: Mapping[ExecutionStatus, int]) -> Counts:
+    return Counts(*(sum(states.get(each, 0) for each in kind) for kind in (ACTIVE, FAILURES, STOPS)))
 
 
 def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
@@ -146,6 +194,8 @@ def _as_read(row: Row[Any], snapshot: Snapshot) -> RunNow:
         row.deadline_at,
         row.started_at,
         row.ended_at,
+        row.updated_at,
+        row.open_nodes != UNTOLD,
     )
 
 
@@ -164,8 +214,7 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
     turned: list[RunNow] = []
     for run in changed:
         (as_before if run.goes_on_as_before else turned).append(run)
-    if as_before:
-        tx.run(_WRITE_COUNTS, [_counts(run, at) for run in as_before])
+    _write_as_before(tx, as_before, at)
     if turned:
         tx.run(_WRITE, [_row(run, at) for run in turned])
     record_events(tx, at, [told for run in turned if (told := _told(run)) is not None])
@@ -182,6 +231,18 @@ def write(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
         tx.live.turned(run.id for run in turned)
 
 
+def _write_as_before(tx: Tx, runs: Iterable[RunNow], at: int) -> None:
+    """Of runs that go on. Of small ones the only writer knows the counts, and writes no more than now and then that they change."""
+    rows: list[tuple[int, ...]] = []
+    for run in runs:
+        keeps = tx.live is None or len(run.snapshot.nodes) > SOON_COUNTED
+        if keeps or run.counted or not 0 <= at - run.told_at < MICROS_BETWEEN:
+            rows.append((run.id, run.open if keeps else UNTOLD, run.failed, run.stopped, at))
+            run.told_at, run.counted = at, keeps
+    if rows:
+        tx.run(_WRITE_COUNTS, rows)
+
+
 def _go_on(live: Live[RunNow], as_before: Iterable[RunNow]) -> None:
     for run in as_before:
         live.goes_on(run.id, run)
@@ -192,10 +253,6 @@ def _row(run: RunNow, at: int) -> tuple[Any, ...]:
     error = None if run.error is None else brief(run.error)
     counts = (run.open, run.failed, run.stopped)
     return (run.id, run.status._value_, reason, error, *counts, run.deadline_at, run.started_at, run.ended_at, at)
-
-
-def _counts(run: RunNow, at: int) -> tuple[Any, ...]:
-    return (run.id, run.open, run.failed, run.stopped, at)
 
 
 def _told(run: RunNow) -> Happening | None:
