@@ -3,8 +3,8 @@
 from typing import Any
 
 from ksana.domain.execution import Claim
-from ksana.domain.states import ACTIVE, FAILURES, STOPS
-from ksana.store.sql.live import Live, Running
+from ksana.domain.states import ACTIVE, FAILURES, STOPS, ExecutionStatus
+from ksana.store.sql.live import Live, Running, Waiting
 from ksana.store.sql.statements.runs import UNTOLD, RunNow
 
 
@@ -37,6 +37,16 @@ class Checked(Live[RunNow]):
             if stored is not None and not found.counted:
                 stored = self._with_its_counts(found.row._make(stored))
             assert stored == tuple(believed), f"believed {believed}, stored {stored}"
+        return found
+
+    def take_waiting(self, run_id: int, node_id: str) -> Waiting | None:
+        found = super().take_waiting(run_id, node_id)
+        if found is not None:
+            assert found.status == ExecutionStatus.SCHEDULED
+            stored = self._stored("executions", found._fields, found.id)
+            assert stored == tuple(found._replace(status=ExecutionStatus.PENDING.value)), (
+                f"believed {found}, stored {stored}"
+            )
         return found
 
     def _with_its_counts(self, stored: Any) -> tuple[Any, ...]:

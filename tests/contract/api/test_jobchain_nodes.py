@@ -288,7 +288,7 @@ def test_a_node_waits_for_its_next_attempt_as_retrying(api: httpx2.Client, targe
 
 
 def test_a_node_that_takes_too_long_fails(api: httpx2.Client, target: Target) -> None:
-    run = started(api, http("a", target.url("/hold"), timeout="300ms"), shell("s", "sleep 60", timeout="300ms"))
+    run = started(api, http("a", target.url("/hold"), timeout="1500ms"), shell("s", "sleep 60", timeout="300ms"))
     hit = held(target, "/hold")
     nodes = ended(api, run, "FAILED", timeout=10)
     target.wait_gone(hit)

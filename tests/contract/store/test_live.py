@@ -59,10 +59,51 @@ async def test_a_run_that_goes_on_is_not_asked_for_again(flow: Flow, store: SqlS
             ended = asyncio.ensure_future(store.succeed(Ending(claim_of(claimed), now, output={})))
             [claimed] = await store.claim(ClaimRequest("one", 1), now)
             assert await ended
-        # The attempt, its end, that it happened, what comes after, what else is ready, that it is ours. The run is read, and
-        # written once: as one whose nodes are to be counted.
-        assert count.statements <= 6 + of_the_run
+        # The attempt, its end, that it happened, what else is ready, that what comes after is ours. The run is read, and written
+        # once: as one whose nodes are to be counted.
+        assert count.statements <= 5 + of_the_run
         assert count.commits == 1
+
+
+def waiting(store: SqlStore) -> set[str]:
+    return {node_id for _, node_id in known(store)._waiting}
+
+
+_READS_WAITING = "t.skipped_dependencies FROM"
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_what_waits_for_others_is_asked_for_only_if_it_was_forgotten(
+    flow: Flow, store: SqlStore, *, forgets: bool
+) -> None:
+    after_all = node("d", "c", triggerRule="ALL_DONE")
+    run = await flow.start([node("a"), node("b"), node("c", "a", "b"), after_all])
+    assert waiting(store) == {"c", "d"}
+    with counting(store) as count:
+        for error in (None, "no", None):  # of c, which waits for both and so is skipped; the last one is d
+            if forgets:
+                known(store).forget()
+            await end_next(flow, store, error=error)
+    assert await flow.statuses(run) == {"a": "SUCCESS", "b": "FAILED", "c": "SKIPPED", "d": "SUCCESS"}
+    assert any(_READS_WAITING in each for each in count.sql) == forgets
+
+
+async def test_nodes_of_a_run_that_stops_wait_no_more(flow: Flow, store: SqlStore) -> None:
+    run = await flow.start([node("a"), node("b", "a")])
+    await flow.orders.stop(run, ANNA)
+    assert waiting(store) == set()
+    assert await flow.statuses(run) == {"a": "STOPPED", "b": "STOPPED"}
+
+
+async def test_no_more_nodes_that_wait_are_kept_than_fit(
+    flow: Flow, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowing, "MOST", 3)
+    keys = [await flow.start([node("a"), node("b", "a"), node("c", "a")]) for _ in range(4)]
+    assert 0 < len(known(store)._waiting) <= 4
+    for _ in range(4 * 3):
+        await end_next(flow, store)
+    assert {(await flow.reread(key)).status for key in keys} == {RunStatus.SUCCESS}
 
 
 async def stored_run(store: SqlStore, key: str) -> Any:

@@ -27,14 +27,14 @@ AROUND = 30
 """Statements around the nodes: the start of the run, its end, and what looks after an engine."""
 
 
-async def test_a_node_of_a_chain_is_seven_statements_and_one_commit(tmp_path: Path) -> None:
+async def test_a_node_of_a_chain_is_five_statements_and_one_commit(tmp_path: Path) -> None:
     async with running(SQLITE.fresh(tmp_path)) as (store, workflows):
         workflow = await workflows.create(WorkflowDraft("chain", chain(CHAIN)), SYSTEM)
         await complete(store, workflows, workflow.key)
         with counting(store) as count:
             await complete(store, workflows, workflow.key)
     assert count.commits <= CHAIN + 6
-    assert count.statements <= 7 * CHAIN + AROUND
+    assert count.statements <= 5 * CHAIN + AROUND, count.statements
     assert count.foreign == set()
 
 

@@ -1,5 +1,5 @@
 """What the only one who writes a database knows of it, and so need not ask for: the executions that run here, as they were claimed,
-and the workflow runs that go on.
+the workflow runs that go on, and the nodes of new runs that wait for others.
 
 It is exact, or it is not there. Whoever changes such rows in a way of its own makes everything be forgotten (see `Tx`), and so does
 a transaction that is taken back, a new connection, and somebody else's write to the file, whoever that may be: SQLite tells.
@@ -43,6 +43,41 @@ _running = partial(tuple.__new__, Running)
 """As its _make, of which nothing is written in Python."""
 
 
+class Waiting(NamedTuple):
+    """A node that waits for others of its run, with what a claim wants to know of it once it is ready. Only its counts change."""
+
+    id: int
+    status: str
+    """What it will have then."""
+    triggered_by: str
+    job_id: int | None
+    schedule_id: int | None
+    planned_for: int | None
+    attempt: int
+    epoch: int
+    created_at: int
+    started_at: int | None
+    input: str | None
+    output: str | None
+    error: str | None
+    trace_id: str | None
+    workflow_run_id: int
+    node_id: str
+    parent_id: int | None
+    checkpoint: str | None
+    share: str
+    losses: int
+    worker_queue: str
+    open_dependencies: int
+    failed_dependencies: int
+    skipped_dependencies: int
+
+
+_PENDING = ExecutionStatus.PENDING.value
+waiting_of = partial(tuple.__new__, Waiting)
+"""As its _make, of which nothing is written in Python."""
+
+
 class GoingOn(Protocol):
     """A workflow run of which no more has changed since it was read than how many of its nodes are open, failed and stopped."""
 
@@ -65,6 +100,7 @@ class Live(Generic[R]):
         self._seen: Any = None
         self._running: dict[int, Running] = {}
         self._runs: dict[int, R] = {}
+        self._waiting: dict[tuple[int, str], Waiting] = {}
 
     def begin(self, connection: Any) -> None:
         """A transaction has begun on the driver's connection: what others may have changed since the last one is forgotten."""
@@ -76,6 +112,7 @@ class Live(Generic[R]):
     def forget(self) -> None:
         self._running.clear()
         self._runs.clear()
+        self._waiting.clear()
 
     def claimed(self, rows: Iterable[Any], owner: str, now: int) -> None:
         """These were just claimed; the rows are those from before."""
@@ -103,10 +140,12 @@ class Live(Generic[R]):
                     )
                 )
 
-    def moved(self, execution_ids: Iterable[int]) -> None:
-        """These no longer run as they did."""
-        for each in execution_ids:
-            self._running.pop(each, None)
+    def moved(self, rows: Iterable[Any]) -> None:
+        """These executions no longer run as they did, or wait."""
+        for row in rows:
+            self._running.pop(row.id, None)
+            if row.status == _PENDING:
+                self._waiting.pop((row.workflow_run_id, row.node_id), None)
 
     def running(self, claim: Claim) -> Running | None:
         """The execution, if it is known to run under this claim."""
@@ -127,3 +166,14 @@ class Live(Generic[R]):
     def take_run(self, run_id: int) -> R | None:
         """The run, to be changed by whoever asks; it is not known any more until it is written."""
         return self._runs.pop(run_id, None)
+
+    def waits(self, rows: Iterable["Waiting"]) -> None:
+        """So are these nodes stored: new ones, or as they stand since one that they wait for has ended."""
+        if len(self._waiting) > MOST:
+            self._waiting.clear()
+        for row in rows:
+            self._waiting[row.workflow_run_id, row.node_id] = row
+
+    def take_waiting(self, run_id: int, node_id: str) -> Waiting | None:
+        """The node, if it is known to wait, to be written by whoever asks; it is not known any more until then."""
+        return self._waiting.pop((run_id, node_id), None)

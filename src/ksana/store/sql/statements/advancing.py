@@ -18,6 +18,7 @@ from ksana.domain.values import immutable
 from ksana.domain.workflow import MAX_ITEMS
 from ksana.domain.workflow_run import FAIL_FAST
 from ksana.store.sql import codec
+from ksana.store.sql.live import waiting_of
 from ksana.store.sql.rows import Statement, columns, keeping, update_by_id
 from ksana.store.sql.statements.journal import Happening, record_events
 from ksana.store.sql.statements.moves import Moved
@@ -37,7 +38,7 @@ _BESIDE_STATUS = (
 )
 WANTED = f"t.id, t.status, {_BESIDE_STATUS}"
 """What a claim wants to know of an execution: it may take what becomes ready before that is written."""
-# With the status that those have which become ready, as a claim wants to see it.
+# With the status that those have which become ready, as a claim wants to see it; in the order of `Waiting`.
 _PENDING = Statement(
     f"SELECT t.id, '{READY.target}' AS status, {_BESIDE_STATUS}, t.worker_queue,"
     " t.open_dependencies, t.failed_dependencies, t.skipped_dependencies"
@@ -157,7 +158,8 @@ def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[Moved], at: int) -> 
     ends = _ends(runs, nodes)
     reaching = {run_id: Advance(runs[run_id].snapshot.graph, of_run) for run_id, of_run in ends.items()}
     found = _carry(tx, reaching)
-    counts, skipped, told = [], [], []
+    skipped, told = [], []
+    counts: list[tuple[Row[Any], Tally]] = []
     ready: dict[int, tuple[int, ...]] = {}
     rows: dict[int, Row[Any]] = {}
     for run_id, reached in reaching.items():
@@ -174,14 +176,22 @@ def _ready(tx: Tx, runs: dict[int, RunNow], nodes: Sequence[Moved], at: int) -> 
             elif node in skips:
                 skipped.append(decided_row(row_id, SKIP.target, tally, at, skips[node]))
             else:
-                counts.append((row_id, tally.open, tally.failed, tally.skipped))
+                counts.append((row, tally))
     if counts:
-        tx.run(_WRITE_COUNTS, sorted(counts), at=at)
+        _write_waiting(tx, counts, at)
     if skipped:
         tx.run(_WRITE_SKIPPED, sorted(skipped), at=at)
     record_events(tx, at, told)
     if ready:
         tx.hold(Held(_WRITE_READY, ready, {"at": at}, rows))
+
+
+def _write_waiting(tx: Tx, waiting: Iterable[tuple[Row[Any], Tally]], at: int) -> None:
+    """How the nodes stand that these wait for."""
+    rows = sorted((row.id, tally.open, tally.failed, tally.skipped) for row, tally in waiting)
+    tx.run(_WRITE_COUNTS, rows, at=at)
+    if tx.live is not None:
+        tx.live.waits([waiting_of((*row[:-3], tally.open, tally.failed, tally.skipped)) for row, tally in waiting])
 
 
 def _ends(runs: dict[int, RunNow], nodes: Iterable[Moved]) -> dict[int, dict[str, Standing]]:
@@ -207,13 +217,23 @@ def _carry(tx: Tx, reaching: dict[int, Advance]) -> dict[tuple[int, str], Row[An
             for node in (reached.wanted if step < STEPS else reached.beyond())
         ]
         found: dict[int, dict[str, Tally]] = {run_id: {} for run_id in open_}
-        for row in tx.query(_PENDING, sorted(wanted)):
+        for row in _waiting(tx, wanted):
             run_id, node = row.workflow_run_id, row.node_id
             rows[run_id, node] = row
             found[run_id][node] = tally_of_row(row, len(open_[run_id].graph.dependencies[node]))
         for run_id, reached in open_.items():
             reached.learn(found[run_id])
     return rows
+
+
+def _waiting(tx: Tx, wanted: Sequence[tuple[int, str]]) -> Sequence[Any]:
+    """Of these nodes, those that wait, to be written by whoever asks."""
+    known, asked = [], wanted
+    if tx.live is not None:
+        taken = [(each, tx.live.take_waiting(*each)) for each in wanted]
+        known = [row for _, row in taken if row is not None]
+        asked = [each for each, row in taken if row is None]
+    return [*known, *tx.query(_PENDING, sorted(asked))] if asked else known
 
 
 def tally_of_row(row: Row[Any], total: int) -> Tally:

@@ -241,7 +241,7 @@ def _apply(tx: Tx, moved: list[Moved], held: dict[int, RunNow]) -> list[Moved]:
 def _write(tx: Tx, moved: list[Moved]) -> None:
     """Where they are from now on."""
     if tx.live is not None:
-        tx.live.moved([move.row.id for move in moved])
+        tx.live.moved([move.row for move in moved])
     ends = [move for move in moved if _only_ends(move)]
     if ends:
         rows = [_ended_row(move) for move in ends]

@@ -13,6 +13,7 @@ from ksana.domain.workflow import Overlap, Snapshot
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.sql import codec
 from ksana.store.sql.codec_workflows import workflow_run
+from ksana.store.sql.live import Waiting, waiting_of
 from ksana.store.sql.rows import Statement, columns, row_of, to_json
 from ksana.store.sql.statements import admission, idempotency, snapshots, stopping
 from ksana.store.sql.statements.journal import record_changes
@@ -63,6 +64,7 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
+_NEEDED = [name for name, _ in NODE].index("open_dependencies")
 _NodeOf = tuple[str, int | None, str, int]
 """A node of a snapshot: its id, its job, its queue, and how many it depends on."""
 _as_read = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
@@ -226,7 +228,9 @@ def _create(tx: Tx, beginnings: Sequence[Beginning]) -> list[Any]:
     # The first nodes of all runs, then their second ones: what is begun together often goes on together, and lies together then.
     # (And so, with more that is ready at once than there are places, the first of all runs come first.)
     nodes = [row for rows in zip_longest(*of_runs) for row in rows if row is not None]
-    tx.insert_with_ids("executions", NODE, nodes)
+    node_ids = tx.insert_with_ids("executions", NODE, nodes)
+    if tx.live is not None:
+        tx.live.waits([_waiting(node_id, row) for node_id, row in zip(node_ids, nodes, strict=True) if row[_NEEDED]])
     record_changes(
         tx,
         tx.clock,
@@ -298,6 +302,28 @@ def _node_rows(run_id: int, each: Beginning, nodes: list[_NodeOf]) -> list[tuple
         )
         for node_id, job_id, queue, needed in nodes
     ]
+
+
+def _waiting(node_id: int, row: tuple[Any, ...]) -> Waiting:
+    """A node that depends on others, as it would be read when one of them has ended."""
+    run_id, node, _, job_id, planned_for, trigger, queue, _, _, epoch, attempt, needed, _, trace, at, _, share = row
+    beginning = (
+        node_id,
+        _NODE_READY,
+        trigger,
+        job_id,
+        None,
+        planned_for,
+        attempt,
+        epoch,
+        at,
+        None,
+        None,
+        None,
+        None,
+        trace,
+    )
+    return waiting_of((*beginning, run_id, node, None, None, share, 0, queue, needed, 0, 0))
 
 
 def _nodes_of(snapshot: Snapshot) -> list[_NodeOf]:
