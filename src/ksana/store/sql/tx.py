@@ -196,10 +196,7 @@ class Tx:
         """The statement for each part of its rows, with its parameters. `whole`: it looks at all of them together."""
         values["clock"] = self._steady
         given = rows if isinstance(rows, list) else list(rows)
-        if self._rows_left is not None:
-            self._rows_left -= len(given)
-            if self._rows_left < 0:
-                raise TooMuch
+        self.about(len(given))
         prepared = statement.at_once(self.dialect, self._driver, len(given))
         if prepared is not None:
             parts = [(prepared, prepared.parameters(values, given))]
@@ -214,6 +211,13 @@ class Tx:
         if prepared.changes and self.live is not None and not statement.keeps:
             self.live.forget()
         return parts
+
+    def about(self, rows: int) -> None:
+        """So many rows more. TooMuch."""
+        if self._rows_left is not None:
+            self._rows_left -= rows
+            if self._rows_left < 0:
+                raise TooMuch
 
     def _several_parts(
         self, statement: Statement, given: list[Sequence[Any]], values: dict[str, Any], *, whole: bool
@@ -241,11 +245,13 @@ class Tx:
     def _insert_counting(
         self, table: str, columns: tuple[tuple[str, str], ...], rows: Iterable[Sequence[Any]]
     ) -> list[int]:
-        """Nobody else writes: the next ids are known before. AUTOINCREMENT keeps the last one given, and notes these."""
-        first = self.query(_LAST_ID, table=table)[0][0] + 1
-        numbered = [(number, *row) for number, row in enumerate(rows, first)]
+        numbered = [(number, *row) for number, row in enumerate(rows, self.next_id(table))]
         self.run(_numbered(table, columns), numbered)
         return [row[0] for row in numbered]
+
+    def next_id(self, table: str) -> int:
+        """Where nobody else writes, it is known before. AUTOINCREMENT keeps the last one given, and notes those that are."""
+        return int(self.query(_LAST_ID, table=table)[0][0]) + 1
 
     def core(self, statement: Executable) -> list[Row[Any]]:
         """The rows that an SQLAlchemy statement answers with."""

@@ -62,7 +62,8 @@ class Dialect(ABC):
     marks: ClassVar[dict[str, str]]
     """What stands for {join}, {for_update}, {skip_locked}, {for_share}, {for_update_jobs}, {now} and, behind a table's name, for
     {by_id}, {by_ready}, {by_node}, {by_owner}, {by_share} and {by_job_status} (the index by which it is to be read), and for
-    {status}, a state that no index is to be searched by, in a statement; {in_ready_index}, what the rows of the
+    {status}, a state that no index is to be searched by, in a statement; {once}, behind the AS of a WITH, that it is worked out
+    once and not for each row that it is joined to; {in_ready_index}, what the rows of the
     index {by_ready} have in common; {share}, the share of one that can be claimed; {if_there}, behind an INSERT, what it
     sets if its `id` is there already."""
     seeks_shares: ClassVar[bool] = True
@@ -103,8 +104,8 @@ class Dialect(ABC):
         """An engine with a pool of `options.readers` connections."""
 
     @abstractmethod
-    def rows_table(self, columns: RowColumns) -> str:
-        """A table expression named `r` over the JSON array of arrays in `:rows`."""
+    def rows_table(self, columns: RowColumns, given: str = "rows", name: str = "r") -> str:
+        """A table expression over the JSON array of arrays in the parameter `given`."""
 
     def values_table(self, columns: RowColumns) -> str:
         """The same over values, `:size` rows of them in the place of `:rows`."""

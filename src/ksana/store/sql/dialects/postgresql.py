@@ -43,6 +43,7 @@ class PostgresqlDialect(ServerDialect):
         "share": "t.share",
         # No index has it in this form: rows are found by what is asked for beside it.
         "status": "(t.status || '')",
+        "once": "MATERIALIZED",
         "now": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
     }
 
@@ -72,9 +73,11 @@ class PostgresqlDialect(ServerDialect):
         return engine
 
     # jsonb, not json: that would read each row anew for every column, which for a body of a megabyte takes a second.
-    def rows_table(self, columns: RowColumns) -> str:
-        fields = ", ".join(f"CAST(value ->> {i} AS {_TYPES[kind]}) AS {name}" for i, (name, kind) in enumerate(columns))
-        return f"(SELECT {fields} FROM jsonb_array_elements(CAST(:rows AS jsonb))) AS r"
+    def rows_table(self, columns: RowColumns, given: str = "rows", name: str = "r") -> str:
+        fields = ", ".join(
+            f"CAST(value ->> {i} AS {_TYPES[kind]}) AS {column}" for i, (column, kind) in enumerate(columns)
+        )
+        return f"(SELECT {fields} FROM jsonb_array_elements(CAST(:{given} AS jsonb))) AS {name}"
 
     def insert_with_ids(
         self, connection: Connection, table: str, columns: RowColumns, rows: str, count: int

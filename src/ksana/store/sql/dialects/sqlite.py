@@ -54,6 +54,7 @@ class SqliteDialect(Dialect):
         # Else the planner may take the states first, and go through all of a run's waiting nodes for each that is asked for.
         "by_node": "INDEXED BY ix_executions_node",
         "status": "t.status",
+        "once": "MATERIALIZED",
         "by_owner": "INDEXED BY ix_executions_owner",
         "by_share": "INDEXED BY ix_executions_share",
         "share": "t.share",
@@ -70,9 +71,9 @@ class SqliteDialect(Dialect):
     def reading_engine(self, url: str, options: StoreOptions) -> Engine:
         return _engine(url, pool_size=options.readers, begin="BEGIN", set_up=_set_up_reader)
 
-    def rows_table(self, columns: RowColumns) -> str:
-        fields = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
-        return f"(SELECT {fields} FROM json_each(:rows)) AS r"
+    def rows_table(self, columns: RowColumns, given: str = "rows", name: str = "r") -> str:
+        fields = ", ".join(f"json_extract(value, '$[{i}]') AS {column}" for i, (column, _) in enumerate(columns))
+        return f"(SELECT {fields} FROM json_each(:{given})) AS {name}"
 
     def update_listed(self, table: str, assignments: Mapping[str, str], columns: RowColumns, count: int) -> str | None:  # noqa: ARG002
         if count > 1:

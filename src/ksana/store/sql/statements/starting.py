@@ -1,7 +1,7 @@
 """New workflow runs, with all their nodes: what every way of asking for one shares."""
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ksana.domain.clock import to_micros
@@ -13,6 +13,7 @@ from ksana.domain.workflow import Overlap, Snapshot
 from ksana.domain.workflow_run import WorkflowRun
 from ksana.store.sql import codec
 from ksana.store.sql.codec_workflows import workflow_run
+from ksana.store.sql.dialects.base import Dialect
 from ksana.store.sql.live import Waiting, waiting_of
 from ksana.store.sql.rows import Statement, columns, row_of, to_json
 from ksana.store.sql.statements import admission, idempotency, snapshots, stopping
@@ -64,13 +65,65 @@ NODE = columns(
     updated_at="int",
     share="text",
 )
-_NEEDED = [name for name, _ in NODE].index("open_dependencies")
-_NodeOf = tuple[str, int | None, str, int]
-"""A node of a snapshot: its id, its job, its queue, and how many it depends on."""
 _as_read = row_of(("id", *(name for name, _ in _RUN), "error", "started_at", "ended_at"))
 # As texts: the driver would look for how to take a value of any other type, each time.
 _PENDING, _QUEUED = RunStatus.PENDING.value, RunStatus.QUEUED.value
 _NODE_READY, _NODE_WAITS = ExecutionStatus.SCHEDULED.value, ExecutionStatus.PENDING.value
+_RUN_OF_NODES = columns(
+    place="int",
+    graph="int",
+    run_id="int",
+    planned_for="int",
+    at="int",
+    share="text",
+    trace_id="text",
+    state="text",
+    since="int",
+)
+"""A run, with its place among those that begin together; the state of its nodes that depend on nothing, and since when."""
+_NODE_OF_GRAPH = columns(place="int", graph="int", node_id="text", job_id="int", queue="text", needed="int")
+"""A node, with its place in its graph and how many it depends on."""
+TOGETHER = 128
+"""Runs whose nodes lie together."""
+_NODES = {
+    "workflow_run_id": "r.run_id",
+    "node_id": "n.node_id",
+    "job_id": "n.job_id",
+    "planned_for": "r.planned_for",
+    "triggered_by": "'workflow'",
+    "worker_queue": "n.queue",
+    "status": f"CASE WHEN n.needed > 0 THEN '{_NODE_WAITS}' ELSE r.state END",
+    "ready_at": "CASE WHEN n.needed > 0 THEN NULL ELSE r.since END",
+    "epoch": "0",
+    "attempt": "0",
+    "open_dependencies": "n.needed",
+    "trace_id": "r.trace_id",
+    "created_at": "r.at",
+    "updated_at": "r.at",
+    "share": "r.share",
+}
+
+
+_JOIN = {False: "CROSS JOIN", True: "JOIN"}
+"""Of the nodes with the runs: where there is no other order than that of the join, in this one."""
+
+
+def _insert_nodes(dialect: Dialect, runs: str) -> str:
+    """All nodes of all these runs: each run, and each node of a graph, is given once, not each node of each run. The first nodes
+    of all runs, then their second ones: what is begun together often goes on together, and lies together then. (And so, with more
+    that is ready at once than there are places, the first of all runs come first.)"""
+    made, order = dict(_NODES), " ORDER BY n.place, r.place"
+    if not dialect.shared:
+        # Whoever alone gives ids knows them all by the first one; and so the order.
+        made, order = {"id": ":first + n.place * :runs + r.place", **made}, ""
+    nodes = dialect.rows_table(_NODE_OF_GRAPH, "nodes", "given")
+    return (
+        f"INSERT {dialect.or_fail} INTO executions ({', '.join(made)}) WITH n AS {dialect.marks['once']} (SELECT * FROM {nodes})"
+        f" SELECT {', '.join(made.values())} FROM n {_JOIN[dialect.shared]} {runs} ON r.graph = n.graph{order}"
+    )
+
+
+_INSERT_NODES = Statement(_insert_nodes, _RUN_OF_NODES)
 _RUNS = Statement("SELECT t.* FROM {rows} {join} workflow_runs t ON t.id = r.id", columns(id="int"))
 _RUNS_BY_KEY = Statement(
     "SELECT t.* FROM {rows} {join} workflow_runs t ON t.public_id = r.public_id", columns(public_id="key")
@@ -131,7 +184,8 @@ def _start_together(tx: Tx, news: list[NewRun], found: admission.Workflows) -> l
 def _known(tx: Tx, news: list[NewRun]) -> dict[int, StartedRun | KsanaError]:
     """By their place, those that need no run: their id or idempotency key has made one before, or cannot make any."""
     # Asked once: between two questions, another instance's start of the same run could be committed.
-    taken = {row.public_id: row for row in tx.query(_RUNS_BY_KEY, [(new.key,) for new in news])}
+    brought = [(new.key,) for new in news if not new.remembered]  # the others have keys that were just made
+    taken = {row.public_id: row for row in tx.query(_RUNS_BY_KEY, brought)} if brought else {}
     found: dict[int, StartedRun | KsanaError] = {}
     for position, new in enumerate(news):
         wrong = None if new.idempotency_key is None else idempotency.refusal(new.idempotency_key)
@@ -220,17 +274,9 @@ def _create(tx: Tx, beginnings: Sequence[Beginning]) -> list[Any]:
     snapshots.keep(tx, started_with.values(), tx.clock)
     runs = [_run_row(each) for each in beginnings]
     ids = tx.insert_with_ids("workflow_runs", _RUN, runs)
-    nodes_of = {digest: _nodes_of(snapshot) for digest, snapshot in started_with.items()}
-    of_runs = [
-        _node_rows(run_id, each, nodes_of[each.new.snapshot.digest])
-        for run_id, each in zip(ids, beginnings, strict=True)
-    ]
-    # The first nodes of all runs, then their second ones: what is begun together often goes on together, and lies together then.
-    # (And so, with more that is ready at once than there are places, the first of all runs come first.)
-    nodes = [row for rows in zip_longest(*of_runs) for row in rows if row is not None]
-    node_ids = tx.insert_with_ids("executions", NODE, nodes)
-    if tx.live is not None:
-        tx.live.waits([_waiting(node_id, row) for node_id, row in zip(node_ids, nodes, strict=True) if row[_NEEDED]])
+    for first in range(0, len(beginnings), TOGETHER):
+        together = slice(first, first + TOGETHER)
+        _create_nodes(tx, list(zip(ids[together], beginnings[together], strict=True)))
     record_changes(
         tx,
         tx.clock,
@@ -274,62 +320,52 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
     )
 
 
-def _node_rows(run_id: int, each: Beginning, nodes: list[_NodeOf]) -> list[tuple[Any, ...]]:
-    new, queued, at = each.new, each.queued, to_micros(each.new.at)
+def _create_nodes(tx: Tx, beginnings: Sequence[tuple[int, Beginning]]) -> None:
+    """Those of runs, with their ids."""
+    graphs = {each.new.snapshot.digest: each.new.snapshot for _, each in beginnings}
+    numbers = {digest: number for number, digest in enumerate(graphs)}
+    in_order = sorted((numbers[each.new.snapshot.digest], run_id, each) for run_id, each in beginnings)
+    runs = [_run_of_nodes(place, *of_run) for place, of_run in enumerate(in_order)]
+    nodes = [_nodes_of(number, snapshot) for number, snapshot in enumerate(graphs.values())]
+    given: dict[str, Any] = {"nodes": to_json(sorted(chain.from_iterable(nodes)))}
+    tx.about(sum(len(nodes[number]) for number, *_ in in_order))
+    if not tx.dialect.shared:
+        given |= {"first": tx.next_id("executions"), "runs": len(runs)}
+    tx.run(_INSERT_NODES, runs, **given)
+    if tx.live is not None:
+        tx.live.waits(_waiting(given["first"], nodes, runs))
+
+
+def _run_of_nodes(place: int, graph: int, run_id: int, each: Beginning) -> tuple[Any, ...]:
+    at = to_micros(each.new.at)
     planned_for = at if each.planned_for is None else each.planned_for
-    share = f"workflow/{new.workflow_id}" if each.task.tenant_id is None else f"tenant/{each.task.tenant_id}"
-    trace = new.trace_id
-    first, since = (_NODE_WAITS, None) if queued else (_NODE_READY, at)
-    return [
-        (
-            run_id,
-            node_id,
-            None,
-            job_id,
-            planned_for,
-            "workflow",
-            queue,
-            _NODE_WAITS if needed else first,
-            None if needed else since,
-            0,
-            0,
-            needed,
-            None,
-            trace,
-            at,
-            at,
-            share,
-        )
-        for node_id, job_id, queue, needed in nodes
-    ]
+    share = f"workflow/{each.new.workflow_id}" if each.task.tenant_id is None else f"tenant/{each.task.tenant_id}"
+    state, since = (_NODE_WAITS, None) if each.queued else (_NODE_READY, at)
+    return (place, graph, run_id, planned_for, at, share, each.new.trace_id, state, since)
 
 
-def _waiting(node_id: int, row: tuple[Any, ...]) -> Waiting:
-    """A node that depends on others, as it would be read when one of them has ended."""
-    run_id, node, _, job_id, planned_for, trigger, queue, _, _, epoch, attempt, needed, _, trace, at, _, share = row
-    beginning = (
-        node_id,
-        _NODE_READY,
-        trigger,
-        job_id,
-        None,
-        planned_for,
-        attempt,
-        epoch,
-        at,
-        None,
-        None,
-        None,
-        None,
-        trace,
-    )
-    return waiting_of((*beginning, run_id, node, None, None, share, 0, queue, needed, 0, 0))
-
-
-def _nodes_of(snapshot: Snapshot) -> list[_NodeOf]:
+def _nodes_of(graph: int, snapshot: Snapshot) -> list[tuple[Any, ...]]:
     made = snapshot.nodes
     return [
         # Its items have the job, and the job's slots.
-        (node, None if made[node].node.for_each else made[node].job_id, made[node].spec.worker_queue, len(needed))
-        for node, needed in snapshot.graph.dependencies.items()
+        (
+            place,
+            graph,
+            node,
+            None if made[node].node.for_each else made[node].job_id,
+            made[node].spec.worker_queue,
+            len(needed),
+        )
+        for place, (node, needed) in enumerate(snapshot.graph.dependencies.items())
     ]
+
+
+def _waiting(first: int, graphs: list[list[tuple[Any, ...]]], runs: list[tuple[Any, ...]]) -> Iterator[Waiting]:
+    """The nodes that depend on others, as they would be read when one of those has ended."""
+    waiting = [[node for node in nodes if node[-1]] for nodes in graphs]
+    for place, graph, run_id, planned_for, at, share, trace, _, _ in runs:
+        since = (None, planned_for, 0, 0, at, None, None, None, None, trace, run_id)
+        rest = (None, None, share, 0)
+        for row, _, node, job_id, queue, needed in waiting[graph]:
+            beginning = (first + row * len(runs) + place, _NODE_READY, "workflow", job_id, *since)
+            yield waiting_of((*beginning, node, *rest, queue, needed, 0, 0))
