@@ -23,6 +23,8 @@ class Count:
     """How often an answer was waited for, but for that to a COMMIT."""
     rows: int = 0
     commits: int = 0
+    values: int = 0
+    """That went with what was said to the driver straight."""
     sql: set[str] = field(default_factory=set)
     """What was said to the driver straight."""
     foreign: set[str] = field(default_factory=set)
@@ -62,6 +64,7 @@ def counting(store: SqlStore) -> Iterator[Count]:
         count.statements += 1
         count.sql.add(self.sql)
         values = parameters(self, *given)
+        count.values += len(values)
         if any(type(each) not in PLAIN for each in values):
             count.foreign.add(self.sql)
         return values
