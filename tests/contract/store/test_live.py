@@ -98,10 +98,13 @@ async def test_nodes_of_a_run_that_stops_wait_no_more(flow: Flow, store: SqlStor
 async def test_no_more_nodes_that_wait_are_kept_than_fit(
     flow: Flow, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowing, "MOST", 3)
+    monkeypatch.setattr(knowing, "MOST", 5)
     keys = [await flow.start([node("a"), node("b", "a"), node("c", "a")]) for _ in range(4)]
-    assert 0 < len(known(store)._waiting) <= 4
-    for _ in range(4 * 3):
+    assert 0 < len(known(store)._waiting) <= 5
+    monkeypatch.setattr(knowing, "MOST", 1)
+    keys.append(await flow.start([node("a"), node("b", "a"), node("c", "a")]))  # more at once than fit
+    assert len(known(store)._waiting) <= 1
+    for _ in range(5 * 3):
         await end_next(flow, store)
     assert {(await flow.reread(key)).status for key in keys} == {RunStatus.SUCCESS}
 

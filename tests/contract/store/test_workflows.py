@@ -32,6 +32,7 @@ from ksana.engine.commands import (
 from ksana.engine.signals import Signals
 from ksana.engine.upkeep import RetentionOptions, purge_all
 from ksana.store.requests import PageRequest
+from ksana.store.sql.statements import starting
 from ksana.store.view_requests import Origin, TargetKind
 from ksana.store.workflow_requests import RunFilter
 from tests.contract.store.conftest import BACK_ENDS
@@ -74,6 +75,22 @@ async def test_nodes_of_runs_that_start_together_lie_together_each_after_what_it
     nodes = [each for run in started for each in await flow.nodes(run.run.key)]
     by_id = [each.node_id for each in sorted(nodes, key=lambda each: each.execution.id)]
     assert by_id == ["a", "a", "a", "b", "b", "b", "c", "c"]
+
+
+@pytest.mark.parametrize(("runs", "nodes"), [(2, 10_000), (128, 3), (128, 4)])
+async def test_however_many_start_together_all_have_their_nodes(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch, *, runs: int, nodes: int
+) -> None:
+    monkeypatch.setattr(starting, "TOGETHER", runs)
+    monkeypatch.setattr(starting, "MOST_NODES", nodes)
+    graphs = [[node("a")], [node("a"), node("b", "a"), node("c", "b")], [node("x"), node("y", "x")]]
+    workflows = [await flow.define(each) for each in graphs]
+    store, now = flow.simulation.store, flow.simulation.clock.now()
+    news = [await flow.simulation.workflows.beginning(workflows[each % 3], now) for each in range(7)]
+    started = await asyncio.gather(*(store.start_run(new) for new in news))
+    await flow.simulation.settle()
+    for each, run in enumerate(started):
+        assert await flow.statuses(run.run.key) == dict.fromkeys([node["id"] for node in graphs[each % 3]], "SUCCESS")
 
 
 async def test_branches_run_side_by_side(flow: Flow) -> None:

@@ -5,7 +5,7 @@ It is exact, or it is not there. Whoever changes such rows in a way of its own m
 a transaction that is taken back, a new connection, and somebody else's write to the file, whoever that may be: SQLite tells.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -167,12 +167,17 @@ class Live(Generic[R]):
         """The run, to be changed by whoever asks; it is not known any more until it is written."""
         return self._runs.pop(run_id, None)
 
-    def waits(self, rows: Iterable["Waiting"]) -> None:
+    def has_room_for(self, number: int) -> bool:
+        """Whether so many at once would be kept."""
+        return number <= MOST
+
+    def waits(self, rows: Sequence["Waiting"]) -> None:
         """So are these nodes stored: new ones, or as they stand since one that they wait for has ended."""
-        if len(self._waiting) > MOST:
+        if len(self._waiting) + len(rows) > MOST:
             self._waiting.clear()
-        for row in rows:
-            self._waiting[row.workflow_run_id, row.node_id] = row
+        if self.has_room_for(len(rows)):
+            for row in rows:
+                self._waiting[row.workflow_run_id, row.node_id] = row
 
     def take_waiting(self, run_id: int, node_id: str) -> Waiting | None:
         """The node, if it is known to wait, to be written by whoever asks; it is not known any more until then."""

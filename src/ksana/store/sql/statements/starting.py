@@ -83,8 +83,8 @@ _RUN_OF_NODES = columns(
 """A run, with its place among those that begin together; the state of its nodes that depend on nothing, and since when."""
 _NODE_OF_GRAPH = columns(place="int", graph="int", node_id="text", job_id="int", queue="text", needed="int")
 """A node, with its place in its graph and how many it depends on."""
-TOGETHER = 128
-"""Runs whose nodes lie together."""
+TOGETHER, MOST_NODES = 128, 10_000
+"""Runs whose nodes lie together, with so many nodes in all their graphs at the most, unless one graph alone has more."""
 _NODES = {
     "workflow_run_id": "r.run_id",
     "node_id": "n.node_id",
@@ -150,6 +150,10 @@ class Beginning:
     planned_for: int | None = None
     parent_execution_id: int | None = None
     task: OfTask = OfTask()
+
+
+_Numbered = tuple[int, Beginning]
+"""With the id of its run."""
 
 
 def start(tx: Tx, news: list[NewRun]) -> list[StartedRun | KsanaError]:
@@ -274,9 +278,8 @@ def _create(tx: Tx, beginnings: Sequence[Beginning]) -> list[Any]:
     snapshots.keep(tx, started_with.values(), tx.clock)
     runs = [_run_row(each) for each in beginnings]
     ids = tx.insert_with_ids("workflow_runs", _RUN, runs)
-    for first in range(0, len(beginnings), TOGETHER):
-        together = slice(first, first + TOGETHER)
-        _create_nodes(tx, list(zip(ids[together], beginnings[together], strict=True)))
+    for together in _together(list(zip(ids, beginnings, strict=True))):
+        _create_nodes(tx, together)
     record_changes(
         tx,
         tx.clock,
@@ -320,20 +323,37 @@ def _run_row(each: Beginning) -> tuple[Any, ...]:
     )
 
 
-def _create_nodes(tx: Tx, beginnings: Sequence[tuple[int, Beginning]]) -> None:
+def _together(beginnings: Sequence[_Numbered]) -> Iterator[list[_Numbered]]:
+    """Parts of them, each of which one statement has room for."""
+    part: list[_Numbered] = []
+    sizes: dict[str, int] = {}
+    for each in beginnings:
+        snapshot = each[1].new.snapshot
+        more = 0 if snapshot.digest in sizes else len(snapshot.nodes)
+        if part and (len(part) == TOGETHER or sum(sizes.values()) + more > MOST_NODES):
+            yield part
+            part, sizes = [], {}
+        part.append(each)
+        sizes[snapshot.digest] = len(snapshot.nodes)
+    if part:
+        yield part
+
+
+def _create_nodes(tx: Tx, beginnings: Sequence[_Numbered]) -> None:
     """Those of runs, with their ids."""
+    number = sum(len(each.new.snapshot.nodes) for _, each in beginnings)
+    tx.about(number)
     graphs = {each.new.snapshot.digest: each.new.snapshot for _, each in beginnings}
-    numbers = {digest: number for number, digest in enumerate(graphs)}
-    in_order = sorted((numbers[each.new.snapshot.digest], run_id, each) for run_id, each in beginnings)
+    places = {digest: place for place, digest in enumerate(graphs)}
+    in_order = sorted((places[each.new.snapshot.digest], run_id, each) for run_id, each in beginnings)
     runs = [_run_of_nodes(place, *of_run) for place, of_run in enumerate(in_order)]
-    nodes = [_nodes_of(number, snapshot) for number, snapshot in enumerate(graphs.values())]
+    nodes = [_nodes_of(graph, snapshot) for graph, snapshot in enumerate(graphs.values())]
     given: dict[str, Any] = {"nodes": to_json(sorted(chain.from_iterable(nodes)))}
-    tx.about(sum(len(nodes[number]) for number, *_ in in_order))
     if not tx.dialect.shared:
         given |= {"first": tx.next_id("executions"), "runs": len(runs)}
     tx.run(_INSERT_NODES, runs, **given)
-    if tx.live is not None:
-        tx.live.waits(_waiting(given["first"], nodes, runs))
+    if tx.live is not None and tx.live.has_room_for(number):
+        tx.live.waits(list(_waiting(given["first"], nodes, runs)))
 
 
 def _run_of_nodes(place: int, graph: int, run_id: int, each: Beginning) -> tuple[Any, ...]:
