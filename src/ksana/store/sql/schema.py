@@ -317,6 +317,7 @@ workflow_runs = _table(
     Column("triggered_by", String(12), nullable=False),
     Column("status", String(12), nullable=False),
     Column("params", Json),
+    # How many of its nodes are so; -1 in place of the first if they are to be counted (see `runs.UNTOLD`).
     Column("open_nodes", Integer, nullable=False),
     Column("failed_nodes", Integer, nullable=False),
     Column("stopped_nodes", Integer, nullable=False),
