@@ -104,10 +104,6 @@ _NODES = {
 }
 
 
-_JOIN = {False: "CROSS JOIN", True: "JOIN"}
-"""Of the nodes with the runs: where there is no other order than that of the join, in this one."""
-
-
 def _insert_nodes(dialect: Dialect, runs: str) -> str:
     """All nodes of all these runs: each run, and each node of a graph, is given once, not each node of each run. The first nodes
     of all runs, then their second ones: what is begun together often goes on together, and lies together then. (And so, with more
@@ -116,10 +112,11 @@ def _insert_nodes(dialect: Dialect, runs: str) -> str:
     if not dialect.shared:
         # Whoever alone gives ids knows them all by the first one; and so the order.
         made, order = {"id": ":first + n.place * :runs + r.place", **made}, ""
-    nodes = dialect.rows_table(_NODE_OF_GRAPH, "nodes", "given")
+    nodes, marks = dialect.rows_table(_NODE_OF_GRAPH, "nodes", "given"), dialect.marks
     return (
-        f"INSERT {dialect.or_fail} INTO executions ({', '.join(made)}) WITH n AS {dialect.marks['once']} (SELECT * FROM {nodes})"
-        f" SELECT {', '.join(made.values())} FROM n {_JOIN[dialect.shared]} {runs} ON r.graph = n.graph{order}"
+        f"INSERT {dialect.or_fail} INTO executions ({', '.join(made)})"
+        f" WITH n AS {marks['once']} (SELECT * FROM {nodes})"
+        f" SELECT {', '.join(made.values())} FROM n {marks['join']} {runs} ON r.graph = n.graph{order}"
     )
 
 
